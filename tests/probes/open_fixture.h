@@ -3,13 +3,11 @@
 #ifndef SERVET_TESTS_PROBES_OPEN_FIXTURE_H
 #define SERVET_TESTS_PROBES_OPEN_FIXTURE_H
 
-#include <check.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "tests/base/scratch.h"
+#include "probes/run/progress.h"
+#include "probes/run/run.h"
+#include "tests/base/runner.h"
 #include "tests/simulated/simulated.h"
 
 /* Machines need not be closed, except by who opens many. */
@@ -65,6 +63,46 @@ open_machine_with(struct machine *machine, uint64_t seed, const char *format, ..
     }
     ck_assert_msg(open_machine_text(machine, seed, kept(text), NULL, &error) == 0, "%s",
                   error.text);
+}
+
+/* Operations of a machine as they were, for a test that stands between. */
+static const struct machine_ops *honest __attribute__((unused));
+
+/* Those of the machine, which stay: the test replaces some, and they may call the honest ones. */
+static inline struct machine_ops *replace_operations(struct machine *machine)
+{
+    struct machine_ops *ops = kept(malloc(sizeof *ops));
+    honest = machine->ops;
+    *ops = *honest;
+    machine->ops = ops;
+    return ops;
+}
+
+static struct progress progress_of_run = {.events = -1};
+
+/* A whole run, of seed 1 unless it has another: its answer. The profile stays. */
+static inline int try_probes(struct machine *machine, struct probe_run run,
+                             struct servet_profile **profile, struct servet_error *error)
+{
+    run.machine = machine;
+    run.progress = &progress_of_run;
+    run.seed = run.seed ? run.seed : 1;
+    *profile = NULL;
+    const int rc = probe_run_run(&run, profile, error);
+    if (rc == 0) {
+        kept(*profile);
+    }
+    return rc;
+}
+
+/* What it finds, which keeps the profile's promises. */
+static inline const struct servet_profile *run_probes(struct machine *machine, struct probe_run run)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    ck_assert_msg(try_probes(machine, run, &profile, &error) == 0, "%s", error.text);
+    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    return profile;
 }
 
 /* '0-3', '4-7', …: groups of `size` PUs each. */

@@ -5,10 +5,9 @@
 #include <pthread.h>
 
 #include "probes/native/native.h"
-#include "probes/run/progress.h"
-#include "probes/run/run.h"
 #include "tests/base/runner.h"
 #include "tests/probes/native/folded.h"
+#include "tests/probes/open_fixture.h"
 
 enum { PUS = 8, PAIRS = PUS / 2 };
 
@@ -71,7 +70,6 @@ TEST(workers_of_a_batch_count_what_the_others_are_about_to_take)
 }
 
 /* Counts the calls that reach the native backend. */
-static const struct machine_ops *native;
 static size_t most_copying, most_exchanging;
 static bool alone_seen, went_offline;
 
@@ -82,7 +80,7 @@ static int count_copy(struct machine *m, const struct machine_copy *what, const 
     small.bytes =
         128 << 10; /* the PUs of a machine of eight have as many channels; these have not */
     most_copying = count > most_copying ? count : most_copying;
-    return native->copy(m, &small, at, count, rates);
+    return honest->copy(m, &small, at, count, rates);
 }
 
 static int count_exchange(struct machine *m, const struct machine_exchange *what,
@@ -90,51 +88,34 @@ static int count_exchange(struct machine *m, const struct machine_exchange *what
 {
     const struct machine_exchange brief = {what->bytes < 4096 ? what->bytes : 4096, 2, 2, false};
     most_exchanging = count > most_exchanging ? count : most_exchanging;
-    return native->exchange(m, &brief, at, count, seconds);
+    return honest->exchange(m, &brief, at, count, seconds);
 }
 
-static struct machine_ops count_operations(void)
+static struct machine_ops *count_operations(void)
 {
-    struct machine_ops ops = *machine.ops;
-    native = machine.ops;
+    struct machine_ops *ops = replace_operations(&machine);
     most_copying = most_exchanging = 0;
-    ops.copy = count_copy;
-    ops.exchange = count_exchange;
+    ops->copy = count_copy;
+    ops->exchange = count_exchange;
+    machine.memory_limit_bytes =
+        (size_t)4 << 30; /* room for four pairs, which their small copies do not need */
     return ops;
 }
 
-static int run_it(struct probe_run *run, struct servet_profile **profile,
-                  struct servet_error *error)
-{
-    struct progress progress;
-    probe_progress_start(&progress, false, -1);
-    machine.memory_limit_bytes =
-        (size_t)4 << 30; /* room for four pairs, which their small copies do not need */
-    run->seed = 1;
-    run->exhaustive = true;
-    run->machine = &machine;
-    run->progress = &progress;
-    return probe_run_run(run, profile, error);
-}
+static const struct probe_run all_pairs = {.probes = PROBE_MEMORY | PROBE_MESSAGE,
+                                           .exhaustive = true};
 
 TEST(the_probes_try_batches_and_give_a_valid_profile)
 {
-    struct servet_error error;
-    struct servet_profile *profile;
-    struct machine_ops ops = count_operations();
-    struct probe_run run = {.probes = PROBE_MEMORY | PROBE_MESSAGE};
-    machine.ops = &ops;
-    ck_assert_msg(run_it(&run, &profile, &error) == 0, "%s", error.text);
+    count_operations();
+    const struct servet_profile *profile = run_probes(&machine, all_pairs);
     ck_assert_uint_ge(most_copying, PUS); /* a check of four pairs */
     ck_assert_uint_ge(most_exchanging, PAIRS);
     const struct profile_class *node_class = &profile->classes[0];
     ck_assert(node_class->memory.reference_bytes_per_s > 0);
     ck_assert_uint_ge(node_class->communication.layer_count, 1);
-    char *text = profile_to_json(profile);
+    FREED char *text = profile_to_json(profile);
     ck_assert_ptr_nonnull(text);
-    free(text);
-    profile_free(profile);
-    machine.ops = native;
 }
 
 static void *cancel_soon(void *unused)
@@ -190,18 +171,14 @@ TEST(a_pu_that_goes_offline_in_a_batch_ends_the_run)
 {
     struct servet_error error;
     struct servet_profile *profile;
-    struct machine_ops ops = count_operations();
-    struct probe_run run = {.probes = PROBE_MEMORY | PROBE_MESSAGE};
     const struct machine_copy one = {.bytes = 64 << 10, .passes = 1, .numa = -1};
     double rates[PUS];
     ck_assert_int_eq(probe_machine_copy(&machine, &one, pus, PUS, rates), 0);
-    ops.copy = go_offline;
-    machine.ops = &ops;
+    count_operations()->copy = go_offline;
     alone_seen = went_offline = false;
-    int rc = run_it(&run, &profile, &error);
-    ck_assert_int_eq(rc, -ENODEV);
+    ck_assert_int_eq(try_probes(&machine, all_pairs, &profile, &error), -ENODEV);
     ck_assert(went_offline);
-    machine.ops = native;
+    machine.ops = honest;
     ck_assert_int_eq(probe_machine_copy(&machine, &one, pus, PUS, rates), 0);
     assert_figures(rates, PUS);
 }

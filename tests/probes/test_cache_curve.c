@@ -1,7 +1,7 @@
 /* Which samples count, and are more taken where the curve bends? */
 #include "probes/cache/probe.h"
 #include "tests/base/runner.h"
-#include "tests/simulated/simulated.h"
+#include "tests/probes/open_fixture.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
 
@@ -105,7 +105,6 @@ TEST(the_spread_is_that_of_the_samples_there_are)
     ck_assert_double_eq_tol(curve.spread[3], 0.2, 1e-9);
 }
 
-static const struct machine_ops *honest;
 static size_t far, near_l2, near_l3, between;
 
 static int counted_traverse(struct machine *machine, const struct machine_traversal *what,
@@ -123,18 +122,10 @@ static int counted_traverse(struct machine *machine, const struct machine_traver
 
 TEST(knees_are_measured_in_more_detail)
 {
-    struct machine_ops counting;
-    FREED_BY(probe_machine_close) struct machine machine;
-    struct servet_error error;
+    struct machine machine;
     FREED_BY(probe_cache_free) struct probe_cache found;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/two-packages.json",
-             getenv("MACHINES")); /* 32 KiB, 256 KiB and 8 MiB */
-    ck_assert_msg(probe_machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
-    counting = *machine.ops;
-    honest = machine.ops;
-    counting.traverse = counted_traverse;
-    machine.ops = &counting;
+    open_machine_of("two-packages", &machine); /* 32 KiB, 256 KiB and 8 MiB */
+    replace_operations(&machine)->traverse = counted_traverse;
     struct probe probe = {.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_cache(&probe, 0, &found, NULL), 0);
     ck_assert_uint_eq(found.count, 3);

@@ -1,7 +1,6 @@
 /* Are copies between GPUs and memory found as they are, node by node, and missing where they cannot
  * be had? */
 #include "probes/memory/devices.h"
-#include "probes/run/run.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
@@ -106,38 +105,25 @@ TEST(late_is_the_first_gpu_alone)
     ck_assert(found.cut_short);
 }
 
-static struct progress progress;
-
-static struct servet_profile *run(unsigned probes)
-{
-    struct servet_profile *profile;
-    struct servet_error error;
-    probe_progress_start(&progress, false, -1);
-    struct probe_run run = {
-        .probes = probes, .seed = 1, .machine = &machine, .progress = &progress};
-    ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
-    return profile;
-}
-
 TEST(a_run_puts_them_into_the_profile)
 {
     open_gpus(NODES, NEAR_0 ", " OUT_OF_REACH);
-    struct servet_profile *profile = run(PROBE_DEVICE);
+    const struct servet_profile *profile =
+        run_probes(&machine, (struct probe_run){.probes = PROBE_DEVICE});
     const struct profile_class *node_class = &profile->classes[0];
     ck_assert_int_eq(profile_check(profile, NULL), 0);
     ck_assert_uint_eq(node_class->devices[0].transfer_count, 2);
     ck_assert_uint_eq(node_class->devices[1].transfer_count, 0);
     ck_assert_ptr_nonnull(profile_condition(profile, "devices"));
-    profile_free(profile);
 }
 
 TEST(a_machine_without_gpus_has_no_such_step)
 {
     open_gpus(NODES, "");
-    struct servet_profile *profile = run(PROBE_MEMORY | PROBE_DEVICE);
+    const struct servet_profile *profile =
+        run_probes(&machine, (struct probe_run){.probes = PROBE_MEMORY | PROBE_DEVICE});
     ck_assert_ptr_null(profile_condition(profile, "devices"));
-    ck_assert_uint_eq(progress.steps, 3); /* memory, its sets, repetitions */
-    profile_free(profile);
+    ck_assert_uint_eq(progress_of_run.steps, 3); /* memory, its sets, repetitions */
 }
 
 TEST(a_description_with_a_node_that_is_not_there_is_refused)

@@ -7,7 +7,6 @@
 #include "probes/pairs/lines.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/stopping.h"
-#include "probes/run/run.h"
 #include "profile/base/random.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"
@@ -46,8 +45,8 @@ static void matrix_of_lines(char *text, size_t size)
 static struct profile_communication lines_of(bool exhaustive)
 {
     struct profile_communication found;
-    struct servet_error error;
     char csv[1024];
+    struct servet_error error;
     matrix_of_lines(csv, sizeof csv);
     ck_assert_int_eq(
         open_machine_text(&machine, 1,
@@ -58,7 +57,7 @@ static struct profile_communication lines_of(bool exhaustive)
     ck_assert_int_eq(probe_message(&probe, 4096, &found, &error), 0);
     ck_assert_uint_eq(found.layer_count, 2);
     ck_assert(found.layers[0].line_seconds == 0);
-    ck_assert_int_eq(probe_lines(&probe, &found, &error), 0);
+    ck_assert_int_eq(probe_lines(&probe, &found, NULL), 0);
     probe_machine_close(&machine);
     return found;
 }
@@ -132,7 +131,6 @@ TEST(the_smaller_of_two_looks_counts_and_their_distance_is_spread)
     ck_assert_double_eq(spread, 0);
 }
 
-static const struct machine_ops *undisturbed;
 static double waited_s, longer = 1;
 static uint64_t drift; /* 0: there is none */
 
@@ -144,7 +142,7 @@ static int exchange_changed(struct machine *m, const struct machine_exchange *wh
     struct random random = {drift + (uint64_t)(probe_machine_elapsed(m) / 10)};
     random_next(&random);
     const double slower = drift ? 1 + 2 * random_unit(&random) : 1;
-    int rc = undisturbed->exchange(m, what, pairs, count, seconds);
+    int rc = honest->exchange(m, what, pairs, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {
         seconds[i] *= longer * slower * (what->unwritten ? 0.5 : 1);
     }
@@ -152,12 +150,9 @@ static int exchange_changed(struct machine *m, const struct machine_exchange *wh
 }
 
 /* The machine, whose messages change so. */
-static struct machine_ops change_messages(void)
+static void change_messages(void)
 {
-    undisturbed = machine.ops;
-    struct machine_ops ops = *undisturbed;
-    ops.exchange = exchange_changed;
-    return ops;
+    replace_operations(&machine)->exchange = exchange_changed;
 }
 
 /* Messages and lines of a run between the only two PUs. */
@@ -169,25 +164,23 @@ struct said {
 static struct said run_of(uint64_t seed, int looks)
 {
     FREED_BY(profile_communication_free) struct profile_communication found;
-    struct servet_error error;
     double rate;
     open_machine_with(
         &machine, seed,
         MACHINE("0-1", "",
                 "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
                 "1e10}], \"noise\": {\"relative\": 0.005}"));
-    const struct machine_ops changed = change_messages();
-    machine.ops = &changed;
+    change_messages();
     drift = seed;
     struct probe probe = {.machine = &machine, .seed = seed};
-    ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
-    ck_assert_int_eq(probe_lines(&probe, &found, &error), 0);
+    ck_assert_int_eq(probe_message(&probe, 16384, &found, NULL), 0);
+    ck_assert_int_eq(probe_lines(&probe, &found, NULL), 0);
     for (int i = 1; i < looks; i++) {
         /* Other probes take their time. */
         const struct machine_copy other = {.bytes = (size_t)20e9, .passes = 3, .numa = -1};
         ck_assert_int_eq(probe_machine_copy(&machine, &other, &(uint32_t){0}, 1, &rate), 0);
-        ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
-        ck_assert_int_eq(probe_lines(&probe, &found, &error), 0);
+        ck_assert_int_eq(probe_message_look_again(&probe, &found, NULL), 0);
+        ck_assert_int_eq(probe_lines(&probe, &found, NULL), 0);
     }
     const struct profile_layer *layer = &found.layers[0];
     struct said said = {layer->seconds,          layer->quality.spread,
@@ -242,7 +235,6 @@ static void open_pair(void)
                       MACHINE("0-1", "",
                               "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, "
                               "\"bytes_per_s\": 1e10}]"));
-    undisturbed = machine.ops;
     waited_s = 0;
 }
 
@@ -253,7 +245,7 @@ static int exchange_that_waits_at_times(struct machine *m, const struct machine_
 {
     static size_t calls;
     return calls++ % 5 < 2 ? exchange_that_waits(m, what, pairs, count, seconds)
-                           : undisturbed->exchange(m, what, pairs, count, seconds);
+                           : honest->exchange(m, what, pairs, count, seconds);
 }
 
 /* The first measurement, too; where nothing else was seen there is no spread, and the first look
@@ -261,15 +253,13 @@ static int exchange_that_waits_at_times(struct machine *m, const struct machine_
 TEST(turns_that_others_disturbed_do_not_widen)
 {
     struct profile_communication found;
-    struct servet_error error;
     open_pair();
-    struct machine_ops ops = *machine.ops;
+    struct machine_ops *ops = replace_operations(&machine);
     struct probe probe = {.machine = &machine, .seed = 1};
-    ops.times = waited;
-    ops.exchange = exchange_that_waits_at_times;
-    machine.ops = &ops;
+    ops->times = waited;
+    ops->exchange = exchange_that_waits_at_times;
     longer = 100;
-    ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
+    ck_assert_int_eq(probe_message(&probe, 16384, &found, NULL), 0);
     const struct profile_layer *layer = &found.layers[0];
     ck_assert_uint_gt(machine.guard.disturbed, 0);
     ck_assert_double_lt(layer->quality.spread, 1);
@@ -279,21 +269,20 @@ TEST(turns_that_others_disturbed_do_not_widen)
     }
     const double seconds = layer->curve[3].seconds;
     profile_communication_free(&found);
-    ops.exchange = exchange_that_waits;
-    ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
+    ops->exchange = exchange_that_waits;
+    ck_assert_int_eq(probe_message(&probe, 16384, &found, NULL), 0);
     layer = &found.layers[0];
     ck_assert_double_lt(layer->quality.spread, 0);
     ck_assert_double_lt(layer->curve[3].spread, 0);
     ck_assert_double_gt(layer->curve[3].seconds, 50 * seconds);
-    ops.exchange = undisturbed->exchange;
+    ops->exchange = honest->exchange;
     for (int look = 0; look < 2; look++) {
-        ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
+        ck_assert_int_eq(probe_message_look_again(&probe, &found, NULL), 0);
     }
     ck_assert_double_eq_tol(layer->curve[3].seconds, seconds, 0.1 * seconds);
     ck_assert_double_ge(layer->curve[3].spread, 0);
     ck_assert_double_lt(layer->curve[3].spread, 1);
     ck_assert_double_lt(layer->quality.spread, 1);
-    machine.ops = undisturbed;
     profile_communication_free(&found);
     probe_machine_close(&machine);
 }
@@ -302,29 +291,26 @@ TEST(turns_that_others_disturbed_do_not_widen)
 TEST(looks_that_others_disturbed_do_not_widen)
 {
     FREED_BY(profile_communication_free) struct profile_communication found;
-    struct servet_error error;
     open_pair();
     struct probe probe = {.machine = &machine, .seed = 1};
-    ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
+    ck_assert_int_eq(probe_message(&probe, 16384, &found, NULL), 0);
     const struct profile_layer *layer = &found.layers[0];
     const double seconds = layer->seconds, curve = layer->curve[3].spread;
-    struct machine_ops ops = *machine.ops;
-    ops.times = waited;
-    ops.exchange = exchange_that_waits;
-    machine.ops = &ops;
+    struct machine_ops *ops = replace_operations(&machine);
+    ops->times = waited;
+    ops->exchange = exchange_that_waits;
     longer = 100;
-    ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
+    ck_assert_int_eq(probe_message_look_again(&probe, &found, NULL), 0);
     ck_assert_double_lt(layer->quality.spread, 1);
     ck_assert_double_eq(layer->curve[3].spread, curve);
     longer = 0.5; /* the least counts however it came about */
-    ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
+    ck_assert_int_eq(probe_message_look_again(&probe, &found, NULL), 0);
     ck_assert_double_eq_tol(layer->seconds, seconds / 2, 1e-3 * seconds);
     longer = 100;
-    ops.exchange = exchange_changed;
-    ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
+    ops->exchange = exchange_changed;
+    ck_assert_int_eq(probe_message_look_again(&probe, &found, NULL), 0);
     ck_assert_double_gt(layer->quality.spread, 50);
     ck_assert_double_gt(layer->curve[3].spread, 50);
-    machine.ops = undisturbed;
     probe_machine_close(&machine);
 }
 
@@ -334,16 +320,14 @@ TEST(messages_say_of_which_data_they_are)
 {
     for (int unwritten = 0; unwritten < 2; unwritten++) {
         struct profile_communication found;
-        struct servet_error error;
         open_machine_with(
             &machine, 1,
             MACHINE("0-1", "",
                     "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
                     "1e9}]"));
-        const struct machine_ops changed = change_messages();
-        machine.ops = &changed;
+        change_messages();
         struct probe probe = {.machine = &machine, .seed = 1, .unwritten = unwritten};
-        ck_assert_int_eq(probe_message(&probe, 32768, &found, &error), 0);
+        ck_assert_int_eq(probe_message(&probe, 32768, &found, NULL), 0);
         ck_assert_str_eq(found.message_data, unwritten ? "unwritten" : "written");
         ck_assert_double_eq_tol(found.layers[0].seconds, (1e-7 + 32768 / 1e9) / (1 + unwritten),
                                 1e-12);
@@ -354,7 +338,6 @@ TEST(messages_say_of_which_data_they_are)
 
 /* -- loops over memory -- */
 
-static const struct machine_ops *simulated;
 static size_t loops, loops_as_given, looped_bytes;
 /* The share of the rate of copies that each loop gets. */
 static const double shares[PROFILE_KERNELS] = {1, 1, 0.5, 0.6};
@@ -365,7 +348,7 @@ static int note_pages(struct machine *subject, const struct machine_copy *what, 
     loops++;
     loops_as_given += what->pages == MACHINE_PAGES_GIVEN;
     looped_bytes = machine_copy_pass(what);
-    int rc = simulated->copy(subject, what, pus, count, bytes_per_s);
+    int rc = honest->copy(subject, what, pus, count, bytes_per_s);
     for (size_t i = 0; i < count; i++) {
         bytes_per_s[i] *= shares[what->kernel];
     }
@@ -376,17 +359,13 @@ static int note_pages(struct machine *subject, const struct machine_copy *what, 
 TEST(loops_are_as_long_as_the_copies_of_the_levels)
 {
     enum { ARRAY = 1 << 28 };
-    struct servet_error error;
     FREED_BY(probe_memory_free)
     struct probe_memory found = {.array_bytes = ARRAY, .memory.method = strdup("levels")};
     open_machine_with(&machine, 1, MACHINE("0-3", "", "\"name\": \"m\""));
-    simulated = machine.ops;
-    struct machine_ops noting = *simulated;
-    noting.copy = note_pages;
-    machine.ops = &noting;
+    replace_operations(&machine)->copy = note_pages;
     struct probe probe = {.machine = &machine, .seed = 1, .alone_bytes_per_s = 1e9};
     const struct machine_copy usual = probe_memory_what(&probe, ARRAY, -1);
-    ck_assert_int_eq(probe_memory_kernels(&probe, &found, &error), 0);
+    ck_assert_int_eq(probe_memory_kernels(&probe, &found, NULL), 0);
     ck_assert_uint_lt(looped_bytes, ARRAY);
     ck_assert_uint_eq(looped_bytes, machine_copy_pass(&usual));
 }
@@ -394,18 +373,14 @@ TEST(loops_are_as_long_as_the_copies_of_the_levels)
 /* On memory as a program gets it, whatever the levels are measured on. */
 TEST(each_loop_has_its_own_bandwidth)
 {
-    struct servet_error error;
     FREED_BY(probe_memory_free)
     struct probe_memory found = {.array_bytes = 1 << 20, .memory.method = strdup("levels")};
     open_machine_with(&machine, 1,
                       MACHINE("0-3", ", \"domains\": [{\"pus\": \"0-3\", \"bytes_per_s\": 2e10}]",
                               "\"name\": \"m\", \"huge_page_bytes\": 2097152"));
-    simulated = machine.ops;
-    struct machine_ops noting = *simulated;
-    noting.copy = note_pages;
-    machine.ops = &noting;
+    replace_operations(&machine)->copy = note_pages;
     struct probe probe = {.machine = &machine, .seed = 1};
-    ck_assert_int_eq(probe_memory_kernels(&probe, &found, &error), 0);
+    ck_assert_int_eq(probe_memory_kernels(&probe, &found, NULL), 0);
     ck_assert_uint_gt(loops, 0);
     ck_assert_uint_eq(loops_as_given, loops);
     const struct profile_memory *memory = &found.memory;

@@ -38,9 +38,7 @@ TEST(sizes_double_up_to_2_mib_and_grow_by_1_mib)
 {
     FREED_BY(probe_cache_free) struct probe_cache found;
     open_fixture("dempsey");
-    struct machine_ops ops = *machine.ops;
-    ops.traverse = traverse;
-    machine.ops = &ops;
+    replace_operations(&machine)->traverse = traverse;
     ck_assert_int_eq(probe_cache_paper(&probe, 0, &found, NULL), 0);
     ck_assert_uint_eq(found.count, 0); /* no gradient at all */
     size_t expected = 4 * KIB;

@@ -219,8 +219,6 @@ TEST(where_one_cache_of_all_is_declared_the_smaller_ones_are_found)
     }
 }
 
-static const struct machine_ops *honest;
-
 enum { FULL = 5 };
 static const struct probe_cache with_times = {
     .count = 1, .levels = {{.size_bytes = SHARED_L2, .seconds = 4e-9}}, .memory_seconds = 9e-8};
@@ -239,16 +237,12 @@ static int full(struct machine *machine, const struct machine_traversal *what, c
 /* No answer tells with whom it is, so it stays with those that it is declared to be with. */
 TEST(of_a_pu_whose_answers_all_say_nothing_others_do_not_tell)
 {
-    struct machine_ops ops;
-    FREED_BY(probe_machine_close) struct machine machine;
+    struct machine machine;
     FREED_BY(probe_sharing_free) struct probe_sharing found;
     open_one_declared(&machine, 1);
     struct probe probe = {
         .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
-    honest = machine.ops;
-    ops = *honest;
-    ops.traverse = full;
-    machine.ops = &ops;
+    replace_operations(&machine)->traverse = full;
     ck_assert_int_eq(probe_sharing(&probe, &with_times, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[0].as_declared, DECLARED_PUS - 1);
     ck_assert_uint_eq(found.levels[0].undecided, found.levels[0].as_declared);
@@ -269,23 +263,19 @@ static int disturbed(struct machine *machine, const struct machine_traversal *wh
 TEST(where_there_is_no_time_to_ask_others_one_pair_does_not_speak_for_them, .loops = 2)
 {
     const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
-    struct machine_ops ops;
-    FREED_BY(probe_machine_close) struct machine machine;
+    struct machine machine;
     struct probe_sharing found;
     open_declared(&machine, 1, false);
     struct probe probe = {.machine = &machine,
                           .seed = 1,
                           .deadline = 1e-9,
                           .declared = _i ? &machine.declared->classes[0] : NULL};
-    honest = machine.ops;
     if (_i) {
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0); /* as it is declared */
         ck_assert_uint_eq(found.levels[0].sharing.group_count, DECLARED_PUS / SHARERS);
         probe_sharing_free(&found);
     }
-    ops = *honest;
-    ops.traverse = disturbed;
-    machine.ops = &ops;
+    replace_operations(&machine)->traverse = disturbed;
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), -ETIME);
 }
 
@@ -307,16 +297,12 @@ TEST(a_contradiction_is_counted)
 {
     const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
     struct machine machine;
-    struct machine_ops ops;
     FREED_BY(probe_sharing_free) struct probe_sharing found;
     char text[sizeof close_call];
     strcpy(text, close_call);
     memcpy(strstr(text, "1.35e-8"), "4.45e-8", strlen("4.45e-8")); /* the ratio leaves no doubt */
     open_machine_with(&machine, 1, "%s", text);
-    honest = machine.ops;
-    ops = *honest;
-    ops.traverse = fighting;
-    machine.ops = &ops;
+    replace_operations(&machine)->traverse = fighting;
     struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = true, .one_by_one = true};
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[0].contradictions, 3);

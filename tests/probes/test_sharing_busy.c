@@ -108,8 +108,6 @@ TEST(a_hog_that_rests_now_and_then_costs_time_only)
 
 /* -- one PU whose caches are never left alone, on a machine of two pairs -- */
 
-static const struct machine_ops *honest;
-
 static int disturbed_first(struct machine *subject, const struct machine_traversal *what,
                            const uint32_t *pus, size_t count, double *seconds)
 {
@@ -123,12 +121,8 @@ static int disturbed_first(struct machine *subject, const struct machine_travers
 TEST(a_pu_that_is_never_left_alone_is_undecided)
 {
     FREED_BY(probe_sharing_free) struct probe_sharing found;
-    struct machine_ops ops;
     open_hog(two_caches, false, 0, 1);
-    honest = machine.ops;
-    ops = *honest;
-    ops.traverse = disturbed_first;
-    machine.ops = &ops;
+    replace_operations(&machine)->traverse = disturbed_first;
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     const struct profile_relation *sharing = &found.levels[LAST].sharing;
     ck_assert_uint_eq(found.levels[LAST].undecided, PUS - 1);

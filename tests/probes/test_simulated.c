@@ -57,7 +57,6 @@ TEST(memory_overhead_and_saturation_are_found)
 
 /* -- another program at work while pairs are measured, injected at the seam -- */
 
-static const struct machine_ops *honest;
 static size_t pairs_copied, disturbed_pairs;
 
 static int disturbed_copy(struct machine *subject, const struct machine_copy *what,
@@ -73,13 +72,9 @@ static int disturbed_copy(struct machine *subject, const struct machine_copy *wh
 
 TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling)
 {
-    struct machine_ops ops;
     FREED_BY(probe_memory_free) struct probe_memory found;
     open_fixture("dempsey");
-    honest = machine.ops;
-    ops = *honest;
-    ops.copy = disturbed_copy;
-    machine.ops = &ops;
+    replace_operations(&machine)->copy = disturbed_copy;
     pairs_copied = 0;
     disturbed_pairs = 3; /* all rounds of the only pair */
     ck_assert_int_eq(probe_memory(&probe, 2 << 20, &found, NULL), 0);
@@ -90,7 +85,6 @@ TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling)
     ck_assert_double_eq_tol(level->scaling[1].bytes_per_s, 4e9, 0.05 * 4e9);
 }
 
-static const struct machine_ops *honest;
 static size_t exchanges[8][8]; /* messages of 32 KiB, by pair */
 
 static int counted(struct machine *subject, const struct machine_exchange *what,
@@ -106,10 +100,7 @@ TEST(every_pair_is_measured_in_two_sweeps)
 {
     FREED_BY(profile_communication_free) struct profile_communication found;
     open_fixture("two-packages");
-    honest = machine.ops;
-    struct machine_ops ops = *honest;
-    ops.exchange = counted;
-    machine.ops = &ops;
+    replace_operations(&machine)->exchange = counted;
     memset(exchanges, 0, sizeof exchanges);
     probe.exhaustive = true;
     ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);

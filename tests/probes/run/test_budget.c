@@ -20,12 +20,9 @@ static double elapsed_s;
 /* Measured until `deadline_s` after the start; 0: without end. */
 static struct probe_cache measure(const char *name, double deadline_s)
 {
-    char path[4096];
     FREED_BY(probe_machine_close) struct machine machine;
-    struct servet_error error;
     struct probe_cache found;
-    snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
-    ck_assert_msg(probe_machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    open_machine_of(name, &machine);
     struct probe probe = {.machine = &machine, .seed = 1, .deadline = deadline_s};
     ck_assert_int_eq(probe_cache(&probe, machine.pus.ids[0], &found, NULL), 0);
     elapsed_s = probe_machine_elapsed(&machine);
@@ -76,9 +73,7 @@ static struct probe_cache measure_throttled(double deadline_s, size_t declared, 
     struct machine machine;
     struct probe_cache found;
     open_machine_of("two-packages", &machine);
-    struct machine_ops ops = *machine.ops;
-    ops.times = times_throttled;
-    machine.ops = &ops;
+    replace_operations(&machine)->times = times_throttled;
     machine.cpu_quota = 0.5;
     machine.declared->classes[0].cache_count = declared;
     machine.declared->classes[0].caches[declared - 1].declared_size_bytes *= times;
@@ -153,35 +148,29 @@ static double second_each(struct machine *machine)
     return (double)exchanges;
 }
 
-/* A machine of two PUs that answers by `ops`, as ever at first. Returns how many it had, which is
- * put back before it is closed. */
-static size_t open_pair(struct machine *machine, struct machine_ops *ops)
+/* A machine of two PUs. */
+static struct machine_ops *open_pair(struct machine *machine)
 {
     open_machine_of("two-packages", machine);
-    const size_t all = machine->pus.count;
-    *ops = *machine->ops;
-    machine->ops = ops;
     machine->pus.count = 2;
-    return all;
+    return replace_operations(machine);
 }
 
 TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
 {
-    struct machine_ops ops;
-    FREED_BY(probe_machine_close) struct machine machine;
+    struct machine machine;
     struct servet_error error;
     struct profile_communication found;
-    const size_t all = open_pair(&machine, &ops);
-    ops.exchange = ever_faster;
-    ops.elapsed = second_each;
-    ops.times = NULL;
+    struct machine_ops *ops = open_pair(&machine);
+    ops->exchange = ever_faster;
+    ops->elapsed = second_each;
+    ops->times = NULL;
     exchanges = 0;
     /* two of the first sweep, and one of the second */
     struct probe probe = {.machine = &machine, .seed = 1, .deadline = 3.5};
     ck_assert_int_eq(probe_message(&probe, 64, &found, &error), 0);
     ck_assert_uint_eq(exchanges, 3);
     profile_communication_free(&found);
-    machine.pus.count = all;
 }
 
 /* -- the time is over in one of the exchanges -- */
@@ -197,12 +186,10 @@ static int over_then(struct machine *machine, const struct machine_exchange *wha
 
 TEST(messages_that_were_measured_stay_whenever_the_time_is_over)
 {
-    struct machine_ops ops;
-    FREED_BY(probe_machine_close) struct machine machine;
+    struct machine machine;
     struct servet_error error;
     struct profile_communication found;
-    const size_t all = open_pair(&machine, &ops);
-    ops.exchange = over_then;
+    open_pair(&machine)->exchange = over_then;
     for (over_from = 1; over_from <= 30; over_from++) {
         struct probe probe = {.machine = &machine, .seed = 1};
         exchanges = 0;
@@ -216,18 +203,16 @@ TEST(messages_that_were_measured_stay_whenever_the_time_is_over)
             profile_communication_free(&found);
         }
     }
-    machine.pus.count = all;
 }
 
 /* -- whole runs where everything takes thirty times as long, as in an emulator -- */
 
-static const struct machine_ops *simulated;
 static const double slower = 30;
 static double given_up_s; /* of operations that the machine's time ended */
 
 static double elapsed(struct machine *machine)
 {
-    return slower * simulated->elapsed(machine) - given_up_s;
+    return slower * honest->elapsed(machine) - given_up_s;
 }
 
 /* As native operations, they do not go on beyond the machine's time. */
@@ -241,7 +226,7 @@ static int ended(struct machine *machine, int rc)
 static int traverse(struct machine *machine, const struct machine_traversal *what,
                     const uint32_t *pus, size_t count, double *seconds)
 {
-    int rc = simulated->traverse(machine, what, pus, count, seconds);
+    int rc = honest->traverse(machine, what, pus, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {
         seconds[i] *= slower;
     }
@@ -251,7 +236,7 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
 static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
                 size_t count, double *rates)
 {
-    int rc = simulated->copy(machine, what, pus, count, rates);
+    int rc = honest->copy(machine, what, pus, count, rates);
     for (size_t i = 0; i < count && rc == 0; i++) {
         rates[i] /= slower;
     }
@@ -261,7 +246,7 @@ static int copy(struct machine *machine, const struct machine_copy *what, const 
 static int exchange(struct machine *machine, const struct machine_exchange *what,
                     const struct profile_pair *pairs, size_t count, double *seconds)
 {
-    int rc = simulated->exchange(machine, what, pairs, count, seconds);
+    int rc = honest->exchange(machine, what, pairs, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {
         seconds[i] *= slower;
     }
@@ -273,35 +258,23 @@ TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it, .loops = 6)
     static const char *const machines[] = {"two-packages", "epyc-7402", "dunnington"};
     static const double budgets_s[] = {5, 30};
     struct machine machine;
-    struct servet_profile *profile;
-    struct servet_error error;
-    struct progress progress = {.events = -1};
     const double budget_s = budgets_s[_i % 2];
     open_machine_of(machines[_i / 2], &machine);
-    simulated = machine.ops;
     given_up_s = 0;
-    struct machine_ops slow = *simulated;
-    slow.traverse = traverse;
-    slow.copy = copy;
-    slow.exchange = exchange;
-    slow.elapsed = elapsed;
-    machine.ops = &slow;
-    struct probe_run run = {.probes = PROBE_ALL,
-                            .seed = 1,
-                            .budget_s = budget_s,
-                            .machine = &machine,
-                            .progress = &progress};
-    ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
-    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    struct machine_ops *slow = replace_operations(&machine);
+    slow->traverse = traverse;
+    slow->copy = copy;
+    slow->exchange = exchange;
+    slow->elapsed = elapsed;
+    const struct servet_profile *profile =
+        run_probes(&machine, (struct probe_run){.probes = PROBE_ALL, .budget_s = budget_s});
     ck_assert_double_le(probe_machine_elapsed(&machine), 1.5 * budget_s);
     ck_assert_double_gt((double)profile->classes[0].caches[0].size_bytes, 0);
-    probe_machine_close(&machine);
-    profile_free(profile);
 }
 
 TEST(operations_end_a_little_after_the_budget)
 {
-    FREED_BY(probe_machine_close) struct machine machine;
+    struct machine machine;
     struct probe_results results = {0};
     struct probe_run run = {.machine = &machine, .budget_s = 10};
     open_machine_of("two-packages", &machine);
@@ -338,18 +311,16 @@ static double clock_of(struct machine *machine)
 /* Its conditions on time and other processes belong to the run. */
 static void open_on_our_clock(struct machine *machine)
 {
-    static struct machine_ops ops;
     open_machine_of("two-packages", machine);
-    ops = *machine->ops;
-    ops.others = others;
-    ops.elapsed = clock_of;
-    machine->ops = &ops;
+    struct machine_ops *ops = replace_operations(machine);
+    ops->others = others;
+    ops->elapsed = clock_of;
 }
 
 /* Whatever is begun takes as long as operations may, and time after them. */
 TEST(a_step_leaves_those_after_it_their_least)
 {
-    FREED_BY(probe_machine_close) struct machine machine;
+    struct machine machine;
     struct progress progress = {.events = -1};
     open_on_our_clock(&machine);
     size_t all = 0;
@@ -380,7 +351,7 @@ TEST(a_step_leaves_those_after_it_their_least)
 
 TEST(an_idle_machine_has_every_step_from_five_seconds_on)
 {
-    FREED_BY(probe_machine_close) struct machine machine;
+    struct machine machine;
     struct progress progress = {.events = -1};
     open_on_our_clock(&machine);
     others_now = 0;
@@ -402,24 +373,17 @@ TEST(an_idle_machine_has_every_step_from_five_seconds_on)
 /* A quota that leaves too few workers for it waits for nothing. */
 TEST(what_a_quota_forbids_takes_no_step)
 {
-    FREED_BY(probe_machine_close) struct machine machine;
-    struct servet_profile *profile;
-    struct servet_error error;
-    struct progress progress = {.events = -1};
-    struct probe_run run = {.probes = PROBE_ALL & ~(unsigned)PROBE_DEVICE,
-                            .seed = 1,
-                            .budget_s = 10,
-                            .machine = &machine,
-                            .progress = &progress};
+    struct machine machine;
+    const struct probe_run run = {
+        .probes = PROBE_ALL & ~(unsigned)PROBE_DEVICE, .budget_s = 10, .machine = &machine};
     open_machine_of("two-packages", &machine);
     machine.cpu_quota = 1.5;
     ck_assert_uint_eq(probe_budget_steps(&run), 3); /* caches, memory, repetitions */
-    ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
+    const struct servet_profile *profile = run_probes(&machine, run);
     ck_assert_int_eq(profile->classes[0].caches[0].quality.origin, PROFILE_MEASURED);
     ck_assert_double_gt(profile->classes[0].memory.reference_bytes_per_s, 0);
     const char *budget = profile_condition(profile, "budget");
     ck_assert(!budget || !strstr(budget, "not measured"));
-    profile_free(profile);
 }
 
 TESTS(.seconds = 400)

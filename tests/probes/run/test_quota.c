@@ -1,6 +1,4 @@
 /* Does a run under a quota of CPU time never keep more workers busy at a time than it allows? */
-#include "probes/run/progress.h"
-#include "probes/run/run.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
@@ -18,7 +16,6 @@ TEST(whole_workers_fit_into_a_quota)
 
 /* -- a run under a quota: the simulated machine, and how many of its PUs worked at a time -- */
 
-static const struct machine_ops *simulated;
 static size_t most_at_once;
 
 static void count_workers(size_t workers)
@@ -30,55 +27,42 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
                     const uint32_t *pus, size_t count, double *seconds)
 {
     count_workers(count);
-    return simulated->traverse(machine, what, pus, count, seconds);
+    return honest->traverse(machine, what, pus, count, seconds);
 }
 
 static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
                 size_t count, double *rates)
 {
     count_workers(count);
-    return simulated->copy(machine, what, pus, count, rates);
+    return honest->copy(machine, what, pus, count, rates);
 }
 
 static int exchange(struct machine *machine, const struct machine_exchange *what,
                     const struct profile_pair *pairs, size_t count, double *seconds)
 {
     count_workers(2 * count);
-    return simulated->exchange(machine, what, pairs, count, seconds);
+    return honest->exchange(machine, what, pairs, count, seconds);
 }
 
-static struct servet_profile *run_under(double quota, unsigned probes)
+static const struct servet_profile *run_under(double quota, unsigned probes)
 {
-    struct machine_ops counting;
-    FREED_BY(probe_machine_close) struct machine machine;
-    struct servet_profile *profile;
-    struct servet_error error;
-    struct progress progress = {.events = -1};
-    struct probe_run run = {.probes = probes,
-                            .seed = 1,
-                            .budget_s = probes & PROBE_CACHE ? 5 : 0,
-                            .machine = &machine,
-                            .progress = &progress};
+    struct machine machine;
     open_machine_of("two-packages", &machine);
-    simulated = machine.ops;
-    counting = *simulated;
-    counting.traverse = traverse;
-    counting.copy = copy;
-    counting.exchange = exchange;
-    machine.ops = &counting;
+    struct machine_ops *counting = replace_operations(&machine);
+    counting->traverse = traverse;
+    counting->copy = copy;
+    counting->exchange = exchange;
     machine.cpu_quota = quota;
     most_at_once = 0;
-    ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
-    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
-    return profile;
+    return run_probes(
+        &machine, (struct probe_run){.probes = probes, .budget_s = probes & PROBE_CACHE ? 5 : 0});
 }
 
 TEST(no_more_workers_at_a_time_than_the_quota_allows)
 {
-    struct servet_profile *profile = run_under(0, PROBE_MEMORY | PROBE_MESSAGE);
+    const struct servet_profile *profile = run_under(0, PROBE_MEMORY | PROBE_MESSAGE);
     ck_assert_uint_gt(most_at_once, 3); /* or this test would prove nothing */
     ck_assert_ptr_null(profile_condition(profile, "cpu_quota"));
-    profile_free(profile);
     profile = run_under(3.5, PROBE_MEMORY | PROBE_MESSAGE);
     const struct profile_class *node = &profile->classes[0];
     ck_assert_uint_eq(most_at_once, 3);
@@ -90,12 +74,11 @@ TEST(no_more_workers_at_a_time_than_the_quota_allows)
         ck_assert_uint_le(level->scaling[level->scaling_count - 1].workers, 3);
     }
     ck_assert_uint_ge(node->communication.layer_count, 2);
-    profile_free(profile);
 }
 
 TEST(what_needs_two_workers_is_absent_where_one_may_run)
 {
-    struct servet_profile *profile = run_under(1.5, PROBE_ALL);
+    const struct servet_profile *profile = run_under(1.5, PROBE_ALL);
     const struct profile_class *node = &profile->classes[0];
     ck_assert_uint_eq(most_at_once, 1);
     ck_assert_str_eq(profile_condition(profile, "cpu_quota"),
@@ -114,7 +97,6 @@ TEST(what_needs_two_workers_is_absent_where_one_may_run)
         ck_assert_uint_gt(node->caches[i].size_bytes, 0);
         ck_assert_int_ne(node->caches[i].sharing_quality.origin, PROFILE_MEASURED);
     }
-    profile_free(profile);
 }
 
 TESTS(.seconds = 120)

@@ -4,12 +4,10 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "probes/machine.h"
 #include "probes/run/conditions.h"
-#include "probes/run/run.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
-#include "tests/simulated/simulated.h"
+#include "tests/probes/open_fixture.h"
 
 /* A machine of one PU whose n-th operation takes a second, of which it waits `waits[n]`; its figure
  * is n. */
@@ -133,12 +131,10 @@ static struct machine_times ran(struct machine *asked)
 /* One operation that waits so long, on a machine that counts who else runs. */
 static void start_beside_nine(const double *waits)
 {
-    static struct machine_ops counted;
-    counted = ops;
-    counted.others = others_of_nine;
-    counted.times = ran;
     start(waits, 1);
-    machine.ops = &counted;
+    struct machine_ops *counted = replace_operations(&machine);
+    counted->others = others_of_nine;
+    counted->times = ran;
 }
 
 TEST(how_long_operations_wait_says_how_busy_it_is_once_there_are_some)
@@ -160,12 +156,8 @@ TEST(what_a_machine_settles_with_is_no_measurement)
 {
     const double waits[] = {0};
     const struct profile_class nothing = {0};
-    struct machine_ops counted = ops;
     struct conditions_before before;
-    counted.others = others_of_nine;
-    counted.times = ran;
-    start(waits, 1);
-    machine.ops = &counted;
+    start_beside_nine(waits);
     world.step_s = 0.001;
     ck_assert_int_eq(probe_conditions_before(&machine, &nothing, &before), 0);
     ck_assert_uint_gt(world.asked, 50);
@@ -306,8 +298,6 @@ TEST(a_few_disturbed_measurements_are_no_busy_machine)
 
 /* -- faults in the middle of a whole run, injected at the seam of a simulated machine -- */
 
-static struct machine_ops faulty;
-static const struct machine_ops *honest;
 static size_t operations, fault_at;
 static int fault;
 
@@ -331,29 +321,22 @@ TEST(a_fault_ends_the_run_with_its_reason)
     } cases[] = {
         {-ENODEV, "offline"}, {-EPERM, "not allowed to pin"}, {-ENOMEM, "not enough memory"}};
     static const size_t at[] = {1, 20};
-    char path[4096];
-    snprintf(path, sizeof path, "%s/two-packages.json", getenv("MACHINES"));
     for (size_t i = 0; i < 6; i++) {
-        struct progress progress;
         struct machine simulated;
         struct servet_error error = {.text = ""};
-        struct servet_profile *profile = NULL;
-        ck_assert_int_eq(probe_machine_open_simulated(path, 1, &simulated, &error), 0);
-        honest = simulated.ops;
-        faulty = *honest;
-        faulty.traverse = faulty_traverse;
-        faulty.copy = faulty_copy;
-        simulated.ops = &faulty;
+        struct servet_profile *profile;
+        open_machine_of("two-packages", &simulated);
+        struct machine_ops *faulty = replace_operations(&simulated);
+        faulty->traverse = faulty_traverse;
+        faulty->copy = faulty_copy;
         operations = 0;
         fault_at = at[i % 2];
         fault = cases[i / 2].fault;
-        probe_progress_start(&progress, false, -1);
-        struct probe_run run = {
-            .probes = PROBE_MEMORY, .seed = 1, .machine = &simulated, .progress = &progress};
-        ck_assert_int_eq(probe_run_run(&run, &profile, &error), cases[i / 2].fault);
+        ck_assert_int_eq(
+            try_probes(&simulated, (struct probe_run){.probes = PROBE_MEMORY}, &profile, &error),
+            cases[i / 2].fault);
         ck_assert_ptr_null(profile);
         ck_assert_msg(strstr(error.text, cases[i / 2].text), "%s", error.text);
-        probe_machine_close(&simulated);
     }
 }
 

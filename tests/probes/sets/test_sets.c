@@ -4,14 +4,12 @@
 #include "probes/memory/pairs.h"
 #include "probes/memory/scaling.h"
 #include "probes/pairs/partition.h"
-#include "probes/run/progress.h"
-#include "probes/run/run.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 #include "tests/simulated/simulated.h"
 
 static struct machine machine;
-static struct servet_profile *profile;
+static const struct servet_profile *profile;
 static uint64_t run_seed = 1;
 
 /* A level that was found was measured: two of its PUs at least, at once. */
@@ -28,24 +26,12 @@ static void check_figures(const struct profile_memory *memory)
 static void probe_it(const char *name, void (*change)(struct profile_class *declared),
                      unsigned probes)
 {
-    struct progress progress = {.events = -1};
-    struct servet_error error;
-    struct probe_run run = {
-        .probes = probes, .seed = run_seed, .machine = &machine, .progress = &progress};
     open_machine_seeded(name, run_seed, &machine);
     if (change) {
         change(&machine.declared->classes[0]);
     }
-    ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
-    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    profile = run_probes(&machine, (struct probe_run){.probes = probes, .seed = run_seed});
     check_figures(&profile->classes[0].memory);
-}
-
-static void close_it(void)
-{
-    probe_machine_close(&machine);
-    profile_free(profile);
-    profile = NULL;
 }
 
 /* Rate of so many workers of memory priority together, without noise. */
@@ -344,7 +330,7 @@ TEST(domains_are_found_on_every_machine, .loops = sizeof machines / sizeof *mach
             ck_assert_msg(got >= 1e9 * row->mapped[i].gb_per_s, "%s, seed %u: %zu workers get %g",
                           row->machine, (unsigned)run_seed, row->mapped[i].workers, got);
         }
-        close_it();
+        probe_machine_close(&machine);
     } while (++run_seed <= row->last_seed);
 }
 
@@ -359,7 +345,7 @@ TEST(what_loses_a_little_less_than_the_margin_is_no_level)
         probe_it("sets/almost-links", NULL, PROBE_MEMORY);
         ck_assert_msg(level_of("0-7") != NULL, "seed %d", (int)run_seed);
         levels += level_of("0-31") || level_of("32-63") || level_of("0-63");
-        close_it();
+        probe_machine_close(&machine);
     }
     ck_assert_uint_le(levels, 2);
 }
@@ -375,7 +361,7 @@ TEST(buses_and_cells_of_a_flat_topology_are_filled_by_turns)
     ck_assert_mem_eq(pus, expected, sizeof expected);
     ck_assert_uint_eq(level_of("12-15")->collisions.group_count, 8);
     ck_assert_uint_eq(level_of("24-31")->collisions.group_count, 4);
-    close_it();
+    probe_machine_close(&machine);
 }
 
 /* The lower rate beside another is no collision: all clusters' links are found, and every number of
@@ -395,7 +381,7 @@ TEST(a_pu_that_gets_less_alone_does_not_collide_with_everybody)
     }
     ck_assert_double_ge(mapped(8), 0.9 * 95e9);
     ck_assert_double_ge(mapped(16), 0.98 * 135e9); /* who of a link is slow is not told */
-    close_it();
+    probe_machine_close(&machine);
 }
 
 /* Noise says of one die that it loses something and of another that it does not. They are alike:
@@ -410,7 +396,7 @@ TEST(groups_at_the_margin_are_all_a_level_or_none)
             ck_assert_msg(level_of(dies[p]) == known, "seed %d", (int)run_seed);
         }
         ck_assert_ptr_nonnull(level_of("0-15"));
-        close_it();
+        probe_machine_close(&machine);
     }
 }
 
@@ -429,7 +415,7 @@ TEST(structure_hidden_or_declared_wrongly_changes_no_bandwidth)
                 ck_assert_msg(found > 0.99 * expected[k], "%s, %zu: %zu workers get %.3g, not %.3g",
                               names[m], change, n, found, expected[k]);
             }
-            close_it();
+            probe_machine_close(&machine);
         }
     }
 }
@@ -442,12 +428,12 @@ TEST(siblings_that_pairs_show_are_cores_though_others_are_declared)
     for (run_seed = 2; run_seed <= 6; run_seed++) {
         probe_it("epyc-7402", hide, PROBE_MEMORY | PROBE_MESSAGE);
         hidden += profile->seconds;
-        close_it();
+        probe_machine_close(&machine);
         probe_it("epyc-7402", mislead_siblings, PROBE_MEMORY | PROBE_MESSAGE);
         wrong += profile->seconds;
         ck_assert_msg(profile->classes[0].memory.level_count == 3, "seed %d", (int)run_seed);
         ck_assert_uint_eq(level_of("0-5,24-29")->collisions.group_count, 4);
-        close_it();
+        probe_machine_close(&machine);
     }
     ck_assert_double_le(wrong, 1.1 * hidden);
 }
@@ -456,7 +442,7 @@ TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
 {
     probe_it("epyc-7402", NULL, PROBE_MEMORY | PROBE_MESSAGE);
     ck_assert_uint_gt(level_of("0-5,24-29")->scaling_count, 3);
-    close_it();
+    probe_machine_close(&machine);
     probe_it("finis-terrae", NULL, PROBE_MEMORY);
     const struct profile_memory_level *cell = level_of("0-7");
     ck_assert_ptr_nonnull(cell);
@@ -464,7 +450,7 @@ TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
     for (size_t i = 2; i < cell->scaling_count; i++) {
         ck_assert_double_ge(cell->scaling[i].bytes_per_s, 0.97 * cell->scaling[1].bytes_per_s);
     }
-    close_it();
+    probe_machine_close(&machine);
     uint32_t bus[] = {0, 0, 1, 1, 2, 2}, core[] = {0, 1, 2, 3, 4, 5};
     const struct partition inner[] = {{.unit = core}, {.unit = bus}};
     size_t order[] = {0, 1, 2, 3, 4, 5};
