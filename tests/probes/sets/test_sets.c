@@ -21,8 +21,8 @@ static void check_figures(const struct profile_memory *memory)
     }
 }
 
-/* A machine of tests/fixtures/machines, which declares what `change` makes of it. Its noise, too, is
- * of `run_seed`. */
+/* A machine of tests/fixtures/machines, which declares what `change` makes of it. Its noise is of
+ * `run_seed`, too. */
 static void probe_it(const char *name, void (*change)(struct profile_class *declared),
                      unsigned probes)
 {
