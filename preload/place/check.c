@@ -13,6 +13,7 @@
 #include "preload/node/registry.h"
 #include "preload/place/life.h"
 #include "preload/place/why.h"
+#include "profile/base/format_safe.h"
 #include "profile/text/record.h"
 
 /* The jobs that this process was laid over when its first worker came. */
@@ -96,15 +97,13 @@ static bool meets_any(const struct pin_worker *one, const struct pin_worker *all
 
 static size_t say_threads(uint32_t pu, const struct pin_worker *all, size_t count)
 {
-    char tids[512] = "";
-    size_t used = 0, threads = 0;
+    char tids[512] = "", *at = tids;
+    size_t threads = 0;
     for (size_t i = 0; i < count; i++) {
         if (all[i].pu == (int32_t)pu && meets_any(&all[i], all, count)) {
-            threads++;
-            used += used + 16 < sizeof tids
-                        ? (size_t)snprintf(tids + used, sizeof tids - used, "%s%d", used ? "," : "",
-                                           (int)all[i].tid)
-                        : 0;
+            char tid[16];
+            snprintf(tid, sizeof tid, "%s%d", threads++ ? "," : "", (int)all[i].tid);
+            at = profile_format_text(at, tids + sizeof tids, tid);
         }
     }
     if (threads > 0) {

@@ -228,7 +228,9 @@ TEST(exported_places_are_read_by_the_rank_that_they_are_for)
     strcpy(marker + length, "9-10 {9},{11}");
     setenv("SERVET_RANK", marker, 1);
     profile_mask_add(&mask, 9);
+    struct profile_mask first = mask;
     ck_assert(!pin_places_read(&launcher, false, &mask));
+    ck_assert(pin_places_read(&launcher, true, &first)); /* by a runtime that is there */
     profile_mask_add(&mask, 11);
     ck_assert(pin_places_read(&launcher, false, &mask));
     ck_assert(profile_mask_count(&mask) == 2 && profile_mask_has(&mask, 9) &&

@@ -141,6 +141,21 @@ TEST(a_thread_that_ended_without_a_word_is_not_moved)
     pthread_detach(thread);
 }
 
+/* It was made on a PU before that. */
+TEST(a_thread_that_begins_when_all_is_given_up_runs_anywhere)
+{
+    struct pin_thread late = {0};
+    struct profile_mask now;
+    pthread_t thread;
+    (void)start(&thread, wait_to_go);
+    end(thread);
+    pin_process_give_up();
+    ck_assert_int_eq(profile_mask_set_pu(0, 0), 0);
+    ck_assert_int_eq(pin_process_take_place(&late, 0), 0);
+    ck_assert_int_eq(profile_mask_get(0, &now), 0);
+    ck_assert(profile_mask_equal(&now, &pin_here.children));
+}
+
 /* -- a child at this moment -- */
 
 static pid_t leaves;
@@ -363,6 +378,40 @@ TEST(pus_that_another_job_gives_back_at_once_are_taken)
     end(thread);
 }
 
+static bool comes_between;
+
+int __real_pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
+                           struct pin_memory *out);
+int __wrap_pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
+                           struct pin_memory *out);
+int __wrap_pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
+                           struct pin_memory *out)
+{
+    if (comes_between) {
+        comes_between = false;
+        ck_assert(pin_registry_take(&another_job, pin_here.plan.pus[0], false, false));
+    }
+    return __real_pin_memory_plan(membind, request, out);
+}
+
+/* One that waits for no turn takes the first PU of a plan for a team. */
+TEST(a_job_that_comes_between_the_look_and_the_choice_is_seen)
+{
+    pthread_t thread;
+    const char *path = scratch_path("registry");
+    pin_here.options.no_registry = false;
+    pin_here.options.registry = path;
+    ck_assert_int_eq(pin_registry_open(&another_job, path, 1), 0);
+    (void)start(&thread, wait_to_go);
+    end(thread);
+    const uint32_t first = pin_here.plan.pus[0];
+    comes_between = true;
+    ck_assert_ptr_nonnull(pin_process_plan(PIN_TEAM_COMES));
+    ck_assert(!comes_between);
+    ck_assert(profile_mask_has(&pin_here.plan.avoid, first));
+    ck_assert_uint_ne(pin_here.plan.pus[0], first);
+}
+
 /* -- the watch, on PUs that are busy or idle as this test says -- */
 
 static atomic_int idles = -1; /* a PU; -1: all is as it is */
@@ -431,6 +480,9 @@ TEST(a_team_that_was_laid_over_a_job_is_placed_when_another_has_ended)
     pin_here.options.registry = path;
     pin_here.options.no_watch = false;
     ck_assert_int_eq(pin_registry_open(&another_job, path, 2), 0);
+    (void)start(&thread, wait_to_go);
+    end(thread); /* with the watch, and it is another one that looks below */
+    usleep(100000);
     const struct seen seen = start(&thread, compute);
     const int32_t other = another_pu(seen.pu);
     pin_process_lock();

@@ -227,6 +227,25 @@ TEST(no_pu_twice_however_threads_come_and_go, .loops = 50)
     }
 }
 
+static bool is_gone(const struct pin_thread *thread)
+{
+    return atomic_load(&thread->tid) == 2;
+}
+
+/* Two of three have ended without a word, and one more comes. */
+TEST(a_pool_is_placed_where_threads_that_ended_without_a_word_were)
+{
+    begin(3);
+    pools.is_gone = is_gone;
+    struct pin_thread *first = add(""), *second = add(""), *third = add("");
+    expect(third, 0);
+    atomic_store(&first->tid, 2);
+    atomic_store(&third->tid, 2);
+    expect(add(""), 1);
+    expect(second, 2);
+    ck_assert_uint_eq(left_count, 0);
+}
+
 /* -- other programs -- */
 
 static void placed(struct pin_thread *thread, int32_t pu)
@@ -243,13 +262,16 @@ TEST(a_pool_that_waited_beside_others_is_left_whole_until_it_is_calm)
     expect(first, PIN_LEFT);
     expect(second, PIN_LEFT);
     ck_assert(!pin_pools_loosen(&pools, 0, leave));
-    expect(add(""), PIN_LEFT);
+    struct pin_thread *bound = add("");
+    atomic_store(&bound->bound, true); /* by the program since */
+    expect(bound, PIN_LEFT);
     ck_assert(pools.pool[0].cause == PIN_CAUSE_STRANGERS);
     ck_assert(pin_pools_are_left(&pools));
     ck_assert_uint_eq(pin_pools_place_rest(&pools, false, placed), 0);
-    ck_assert_uint_eq(pin_pools_place_rest(&pools, true, placed), 3);
+    ck_assert_uint_eq(pin_pools_place_rest(&pools, true, placed), 2);
     expect(first, 1);
     expect(second, 2);
+    expect(bound, PIN_LEFT);
     ck_assert(!pin_pools_are_left(&pools) && pools.pool[0].cause == PIN_CAUSE_NONE);
 }
 

@@ -252,17 +252,19 @@ static void read_report(const char *path, struct claims *out)
         ck_assert_msg(object, "not JSON: %s", line);
         const json_t *pu = json_object_get(object, "shared_pu");
         const char *with = json_string_value(json_object_get(object, "with"));
+        const json_t *tids = json_object_get(object, "tids"),
+                     *threads = json_object_get(object, "threads");
+        ck_assert_int_eq((json_int_t)json_array_size(tids), json_integer_value(threads));
         checks += pu != NULL;
         if (pu && json_integer_value(pu) >= 0) {
-            add_claim(
-                out,
-                (struct claim){
-                    .pu = (unsigned)json_integer_value(pu),
-                    .other = (pid_t)json_integer_value(json_object_get(object, "other_pid")),
-                    .threads = (unsigned)json_integer_value(json_object_get(object, "threads")),
-                    .fellow = with && strcmp(with, "fellow") == 0,
-                    .optional = with && strcmp(with, "job") == 0,
-                });
+            add_claim(out,
+                      (struct claim){
+                          .pu = (unsigned)json_integer_value(pu),
+                          .other = (pid_t)json_integer_value(json_object_get(object, "other_pid")),
+                          .threads = (unsigned)json_integer_value(threads),
+                          .fellow = with && strcmp(with, "fellow") == 0,
+                          .optional = with && strcmp(with, "job") == 0,
+                      });
         }
         json_decref(object);
     }
