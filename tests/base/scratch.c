@@ -65,11 +65,19 @@ void *kept(void *pointer)
     return pointer;
 }
 
+const char *formatted(const char *format, ...)
+{
+    char *text;
+    va_list values;
+    va_start(values, format);
+    ck_assert_int_ge(vasprintf(&text, format, values), 0);
+    va_end(values);
+    return kept(text);
+}
+
 const char *scratch_path(const char *name)
 {
-    char *path;
-    ck_assert_int_gt(asprintf(&path, "%s/%s", scratch_folder(), name), 0);
-    return kept(path);
+    return formatted("%s/%s", scratch_folder(), name);
 }
 
 const char *scratch_file(const char *name, const char *format, ...)

@@ -12,6 +12,9 @@ const char *scratch_path(const char *name);
 const char *scratch_file(const char *name, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A text as printf() makes it; it stays. */
+const char *formatted(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* The whole file. The text stays. */
 char *read_text(const char *path);
 

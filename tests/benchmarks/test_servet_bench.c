@@ -225,12 +225,11 @@ TEST(a_budget_ends_the_rounds)
 /* Ctrl-C, or a batch system's kill, must not leave the program running on the machine. */
 TEST(programs_end_with_servet_bench)
 {
-    char gone[64];
     script("app", "echo $$ >%s/pid; exec sleep 60", folder);
     run_command("/usr/bin/timeout -s INT 2 " SERVET_BENCH
                 " --rounds 1 --comparators default -- %s/app",
                 folder);
-    snprintf(gone, sizeof gone, "/proc/%d/exe", atoi(read_text(scratch_path("pid"))));
+    const char *gone = formatted("/proc/%d/exe", atoi(read_text(scratch_path("pid"))));
     for (int i = 0; i < 100 && access(gone, F_OK) == 0; i++) {
         usleep(50000);
     }

@@ -107,9 +107,8 @@ TEST(the_fastest_is_kept_and_used)
 TEST(what_is_alike_stays_as_it_is, .loops = 2)
 {
     cpu_set_t set;
-    char keep[64];
     ck_assert_int_eq(sched_getaffinity(0, sizeof set, &set), 0);
-    snprintf(keep, sizeof keep, "keep: env OMP_NUM_THREADS=%d /", CPU_COUNT(&set));
+    const char *keep = formatted("keep: env OMP_NUM_THREADS=%d /", CPU_COUNT(&set));
     script("app", "cd %s; %s", folder,
            _i ? "sleep 0.4; [ -e first ] && echo figure 1 || echo figure 2; >first"
               : "echo figure 2");
@@ -254,10 +253,9 @@ TEST(a_program_that_is_fastest_unplaced_is_left_alone)
 
 static void expect_gone(const char *file)
 {
-    char gone[64];
     int pid = atoi(read_text(scratch_path(file)));
     ck_assert_int_gt(pid, 1);
-    snprintf(gone, sizeof gone, "/proc/%d/exe", pid);
+    const char *gone = formatted("/proc/%d/exe", pid);
     for (int i = 0; i < 100 && access(gone, F_OK) == 0; i++) {
         usleep(50000);
     }

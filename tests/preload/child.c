@@ -11,8 +11,11 @@
 
 #include "tests/base/command.h"
 #include "tests/base/scratch.h"
+#include "tests/preload/here.h"
 
 extern char **environ;
+
+struct child child, plain;
 
 static void clean_environment(void)
 {
@@ -63,21 +66,21 @@ static void keep_text(char *to, const char *text)
     snprintf(to, CHILD_TEXT, "%s", text);
 }
 
-void child_run(struct child *child, const char *const *changes, const char *const *argv)
+void child_run(struct child *of, const char *const *changes, const char *const *argv)
 {
     struct run run = run_program(argv, prepare, changes);
-    child->status = run.status;
-    keep_text(child->out, run.out);
-    keep_text(child->err, run.err);
+    of->status = run.status;
+    keep_text(of->out, run.out);
+    keep_text(of->err, run.err);
 }
 
-void child_run_preloaded(struct child *child, const char *const *changes, const char *const *argv)
+void child_run_preloaded(struct child *of, const char *const *changes, const char *const *argv)
 {
     const char *all[32] = {"LD_PRELOAD=" CHILD_PRELOAD, "SERVET_WATCH=0"};
     for (size_t i = 0; changes && changes[i] && i < 29; i++) {
         all[i + 2] = changes[i];
     }
-    child_run(child, all, argv);
+    child_run(of, all, argv);
 }
 
 static const char *find_line(const char *text, const char *beginning)
@@ -105,42 +108,52 @@ size_t child_lines(const char *text, const char *beginning)
     return count;
 }
 
-void child_worker(const struct child *child, int rank, int thread, char *pus, size_t size)
+void child_worker(const struct child *of, int rank, int thread, char *pus, size_t size)
 {
-    char beginning[64];
-    snprintf(beginning, sizeof beginning, "worker %d %d ", rank, thread);
-    const char *line = find_line(child->out, beginning);
-    ck_assert_msg(line, "no line \"%s\" in:\n%.1500s%.1500s(exit status %d)", beginning, child->out,
-                  child->err, child->status);
+    const char *beginning = formatted("worker %d %d ", rank, thread);
+    const char *line = find_line(of->out, beginning);
+    ck_assert_msg(line, "no line \"%s\" in:\n%.1500s%.1500s(exit status %d)", beginning, of->out,
+                  of->err, of->status);
     line += strlen(beginning);
     snprintf(pus, size, "%.*s", (int)strcspn(line, " \n"), line);
 }
 
-void child_expect_pus(const struct child *child, int rank, int thread, const char *expected)
+void child_expect_pus(const struct child *of, int rank, int thread, const char *expected)
 {
     char pus[256];
-    child_worker(child, rank, thread, pus, sizeof pus);
+    child_worker(of, rank, thread, pus, sizeof pus);
     ck_assert_msg(strcmp(pus, expected) == 0,
                   "worker %d of rank %d may run on %s, expected %s:\n%.1500s%.1500s", thread, rank,
-                  pus, expected, child->out, child->err);
+                  pus, expected, of->out, of->err);
 }
 
-void child_expect(const struct child *child, int rank, int thread, uint32_t pu)
+void child_expect(const struct child *of, int rank, int thread, uint32_t pu)
 {
-    char expected[32];
-    snprintf(expected, sizeof expected, "%u", pu);
-    child_expect_pus(child, rank, thread, expected);
+    child_expect_pus(of, rank, thread, formatted("%u", pu));
 }
 
-void child_says(const struct child *child, const char *format, ...)
+static void expect_in(const struct child *of, const char *text, const char *format, va_list values)
 {
     char expected[512];
+    vsnprintf(expected, sizeof expected, format, values);
+    ck_assert_msg(strstr(text, expected), "no \"%s\" in\n%s%s(exit status %d)", expected, of->out,
+                  of->err, of->status);
+}
+
+void child_says(const struct child *of, const char *format, ...)
+{
     va_list values;
     va_start(values, format);
-    vsnprintf(expected, sizeof expected, format, values);
+    expect_in(of, of->out, format, values);
     va_end(values);
-    ck_assert_msg(strstr(child->out, expected), "no \"%s\" in\n%s%s(exit status %d)", expected,
-                  child->out, child->err, child->status);
+}
+
+void child_err_says(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    expect_in(&child, child.err, format, values);
+    va_end(values);
 }
 
 char child_registry[96], child_report[96];
@@ -151,8 +164,44 @@ void child_setup(void)
     snprintf(child_report, sizeof child_report, "SERVET_REPORT=%s", scratch_path("report"));
 }
 
-void child_succeeds(const struct child *child)
+void child_succeeds(const struct child *of)
 {
-    ck_assert_msg(child->status == 0, "exit status %d:\n%s%s", child->status, child->out,
-                  child->err);
+    ck_assert_msg(of->status == 0, "exit status %d:\n%s%s", of->status, of->out, of->err);
+}
+
+static void expect_told(const char *told)
+{
+    const struct {
+        const char *word, *pus;
+    } known[] = {
+        {"first", order_text[0]}, {"second", order_text[1]}, {"both", order_pus}, {"all", all_pus}};
+    char text[256], word[16], *rest = text;
+    int rank, thread;
+    child_succeeds(&child);
+    snprintf(text, sizeof text, "%s", told ? told : "");
+    for (char *one; told && (one = strsep(&rest, " "));) {
+        if (strcmp(one, "silent") == 0) {
+            ck_assert_str_eq(child.err, "");
+            continue;
+        }
+        size_t i = 0;
+        ck_assert_msg(sscanf(one, "%d.%d=%15s", &rank, &thread, word) == 3, "%s", one);
+        while (i < sizeof known / sizeof *known && strcmp(known[i].word, word) != 0) {
+            i++;
+        }
+        ck_assert_msg(i < sizeof known / sizeof *known, "%s", one);
+        child_expect_pus(&child, rank, thread, known[i].pus);
+    }
+}
+
+void run_plain(const char *const *changes, const char *const *argv, const char *told)
+{
+    child_run(&child, changes, argv);
+    expect_told(told);
+}
+
+void run_preloaded(const char *const *changes, const char *const *argv, const char *told)
+{
+    child_run_preloaded(&child, changes, argv);
+    expect_told(told);
 }

@@ -53,9 +53,7 @@ static size_t ask_command(const struct machine *m, const char *priority, const u
 
 static void set_number(const char *name, uint32_t value)
 {
-    char text[16];
-    snprintf(text, sizeof text, "%u", value);
-    setenv(name, text, 1);
+    setenv(name, formatted("%u", value), 1);
 }
 
 /* The plan that the shim makes from the environment. */

@@ -23,8 +23,6 @@
 
 #define PROGRAM PROGRAMS "/odd"
 
-static struct child child, plain;
-
 /* As systemd's SystemCallFilter. */
 TEST(a_filter_that_kills_leaves_a_program_as_without_the_shim, .loops = 3,
      .not_emulated = "qemu-user has no seccomp()")
@@ -40,17 +38,15 @@ TEST(a_filter_that_kills_leaves_a_program_as_without_the_shim, .loops = 3,
             ARGV(PROGRAM, "filtered", ways[way], calls[_i], PROGRAM, "allowed", mask);
         child_run(&plain, NULL, argv);
         ck_assert_int_eq(plain.status, 0);
-        child_run_preloaded(&child, CHANGES(child_registry, child_report), argv);
-        child_succeeds(&child);
+        run_preloaded(CHANGES(child_registry, child_report), argv, NULL);
         ck_assert_str_eq(child.out, plain.out);
         ck_assert_str_eq(child.err, "");
-        child_run_preloaded(&child, CHANGES(child_registry, RANK), argv);
-        child_succeeds(&child);
+        run_preloaded(CHANGES(child_registry, RANK), argv, NULL);
         ck_assert_str_eq(child.out, plain.out);
-        child_run(&child, CHANGES(child_registry, RANK),
+        run_plain(CHANGES(child_registry, RANK),
                   ARGV(PROGRAM, "filtered", ways[way], calls[_i], SERVET_PIN, "-v", PROGRAM,
-                       "allowed", mask));
-        child_succeeds(&child);
+                       "allowed", mask),
+                  NULL);
         ck_assert_str_eq(child.out, plain.out);
         ck_assert_uint_eq(child_lines(child.err, "servet-pin: a filter (seccomp) kills"), 1);
     }
@@ -73,9 +69,8 @@ TEST(whichever_call_a_filter_kills_for_a_program_of_threads_lives, .loops = 8,
         if (number > LAST_OLD && number < FIRST_NEW) {
             continue;
         }
-        char call[12];
-        snprintf(call, sizeof call, "%d", number);
-        const char *const *argv = ARGV(PROGRAM, "filtered", "kill", call, PROGRAM, "many", "2");
+        const char *const *argv =
+            ARGV(PROGRAM, "filtered", "kill", formatted("%d", number), PROGRAM, "many", "2");
         child_run_preloaded(&child, changes[_i % 2], argv);
         plain.status = 1;
         if (child.status != 0) {
@@ -102,8 +97,7 @@ TEST(lines_that_are_asked_for_are_no_calls_that_a_filter_kills_for, .loops = 2,
                                 SYS_wait4,  SYS_getppid, SYS_getrandom,     SYS_sched_getaffinity,
                                 SYS_tgkill, SYS_fcntl};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        char call[12];
-        snprintf(call, sizeof call, "%d", calls[i]);
+        const char *call = formatted("%d", calls[i]);
         const char *const *argv =
             ARGV(PROGRAM, "filtered", "kill", call, _i ? PROGRAM : "/bin/true", "many", "2");
         child_run(&plain, NULL, argv);
@@ -121,10 +115,9 @@ TEST(a_filter_that_spares_the_shim_changes_nothing, .not_emulated = "qemu-user h
                         ARGV(PROGRAM, "filtered", "refuse", "none", PROGRAM, "allowed"));
     ck_assert_msg(strstr(plain.out, order_text[1]), "%s", plain.out);
     ck_assert_str_eq(child.out, plain.out);
-    child_run_preloaded(
-        &child, CHANGES(child_registry),
-        ARGV(PROGRAM, "filtered", "trap", "none", PROGRAM, "allowed", order_text[1]));
-    child_succeeds(&child);
+    run_preloaded(CHANGES(child_registry),
+                  ARGV(PROGRAM, "filtered", "trap", "none", PROGRAM, "allowed", order_text[1]),
+                  NULL);
     child_run_preloaded(&plain, CHANGES(child_registry), ARGV(PROGRAM, "allowed", order_text[1]));
     ck_assert_str_eq(child.out, plain.out);
 }
@@ -136,9 +129,8 @@ TEST(nobody_waits_for_a_thread_that_was_killed_alone, .loops = 2,
 #ifdef SANITIZERS
     return;
 #endif
-    child_run_preloaded(&child, CHANGES(child_registry, "SERVET_VERBOSE=1"),
-                        ARGV(PROGRAM, "killed", _i ? "call" : "lock"));
-    child_succeeds(&child);
+    run_preloaded(CHANGES(child_registry, "SERVET_VERBOSE=1"),
+                  ARGV(PROGRAM, "killed", _i ? "call" : "lock"), NULL);
     child_says(&child, "count 0 1\n");
     ck_assert_msg(_i == 1 || strstr(child.err, "killed while it placed another"), "%s", child.err);
 }

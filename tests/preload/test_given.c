@@ -46,10 +46,10 @@ static void add_gpus(uint32_t vendor, const uint32_t *nodes, uint32_t count)
     of->devices = calloc(count, sizeof *of->devices);
     for (uint32_t i = 0; i < count; i++) {
         struct profile_device *gpu = &of->devices[of->device_count++];
-        char name[16], uuid[48], bus[16];
+        char name[16], uuid[48];
         snprintf(name, sizeof name, "%s%u", vendor == 0x10de ? "cuda" : "rsmi", i);
         snprintf(uuid, sizeof uuid, "GPU-%08x-0000-4000-8000-00000000%04x", 0xa0000000u + i, i);
-        snprintf(bus, sizeof bus, "0000:%02x:00.0", 16 * (i + 1));
+        const char *bus = formatted("0000:%02x:00.0", 16 * (i + 1));
         *gpu = (struct profile_device){.kind = PROFILE_GPU,
                                        .name = strdup(name),
                                        .uuid = strdup(uuid),
@@ -73,9 +73,7 @@ static void be_matrix(uint32_t vendor)
 
 static void set_number(const char *name, uint32_t value)
 {
-    char text[16];
-    snprintf(text, sizeof text, "%u", value);
-    setenv(name, text, 1);
+    setenv(name, formatted("%u", value), 1);
 }
 
 static void be_rank(uint32_t rank, uint32_t ranks, uint32_t threads)
@@ -377,12 +375,11 @@ TEST(a_runtime_counts_the_gpus_that_may_be_opened, .loops = 2)
     struct pin_launcher launcher;
     struct pin_given given;
     struct servet_error error;
-    char path[64], text[64];
     be_matrix(PROFILE_PCI_NVIDIA);
     for (unsigned i = 0; i < 4; i++) { /* minors run the other way than buses */
-        snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/0000:%02x:00.0/information",
-                 16 * (i + 1));
-        snprintf(text, sizeof text, "Model: \t X\nDevice Minor: \t %u\n", 3 - i);
+        const char *path =
+            formatted("/proc/driver/nvidia/gpus/0000:%02x:00.0/information", 16 * (i + 1));
+        const char *text = formatted("Model: \t X\nDevice Minor: \t %u\n", 3 - i);
         make(path, text);
     }
     make("/dev/nvidia1", "");

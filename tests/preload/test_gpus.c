@@ -78,10 +78,9 @@ TEST(a_rank_lies_beside_the_gpu_that_it_is_told)
 TEST(what_somebody_has_chosen_stays)
 {
     uint32_t first, last;
-    char options[4200], bound[64];
+    char bound[64];
     here(&first, &last);
-    snprintf(options, sizeof options, "--gpus --nics --profile %s",
-             profile_with_gpus(0x10de, false));
+    const char *options = formatted("--gpus --nics --profile %s", profile_with_gpus(0x10de, false));
     expect(rank_of_two(1, "CUDA_VISIBLE_DEVICES=7 UCX_NET_DEVICES=eth0", options), "7::eth0:cxi1",
            -1);
     expect(rank_of_two(1, "CUDA_VISIBLE_DEVICES=MIG-1c7d UCX_NET_DEVICES=eth0", options),

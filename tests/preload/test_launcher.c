@@ -9,8 +9,6 @@
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
-static struct child child;
-
 /* Task 1 of two of a Slurm step on this node. */
 static void be_task(const char *type, const char *list)
 {
@@ -186,12 +184,11 @@ TEST(tasks_of_slurm_share_pus_or_do_not)
 
 TEST(more_ranks_than_pus_are_too_many)
 {
-    char size[16];
     struct profile_mask start;
     here_need_two_pus();
     ck_assert_int_eq(profile_mask_get(0, &start), 0);
     for (size_t ranks = here_pus(); ranks <= here_pus() + 1; ranks++) {
-        snprintf(size, sizeof size, "%zu", ranks);
+        const char *size = formatted("%zu", ranks);
         setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
         setenv("OMPI_COMM_WORLD_LOCAL_SIZE", size, 1);
         ck_assert_int_eq(is_oversubscribed(&start), ranks > here_pus());
@@ -272,8 +269,7 @@ TEST(a_worker_starts_on_its_part_and_its_processes_too)
     child_expect(&child, 0, 0, order[1]);
     child_expect(&child, 0, 1, order[1]);
     ck_assert_ptr_null(strstr(child.out, "OMP_PLACES"));
-    child_run_preloaded(&child, CHANGES(WORKER), ARGV(PROGRAMS "/pthreads", "1"));
-    child_expect(&child, 0, 0, order[1]);
+    run_preloaded(CHANGES(WORKER), ARGV(PROGRAMS "/pthreads", "1"), "0.0=second");
 }
 
 /* torchrun --numa-binding, taskset: a mask that the process which started all of them has not. */
@@ -309,7 +305,7 @@ TEST(a_process_of_a_worker_is_no_worker)
     if (strstr(child.err, "cannot be preloaded")) {
         return; /* a Python of another architecture than the shim's */
     }
-    ck_assert_msg(strstr(child.err, "rank 1 of 2"), "%s", child.err);
+    child_err_says("rank 1 of 2");
     ck_assert_msg(strstr(child.out, "returncode=0"), "%s", child.out);
     ck_assert_msg(!strstr(child.out, "rank 1 of 2"), "%s", child.out);
     child_says(&child, "worker 0 0 %s ", order_text[1]);
@@ -334,13 +330,10 @@ TEST(absurd_numbers_cost_nothing)
 {
     static const char *const size[] = {"2000000000", "8191", "99999999999999999999"};
     for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
-        char ranks[64];
-        snprintf(ranks, sizeof ranks, "OMPI_COMM_WORLD_LOCAL_SIZE=%s", size[i]);
-        child_run_preloaded(&child,
-                            CHANGES("OMPI_COMM_WORLD_LOCAL_RANK=0", ranks, "OMP_NUM_THREADS=8000"),
-                            ARGV("/bin/sh", "-c", "ulimit -t 2; exec " PROGRAMS "/pthreads 1"));
-        ck_assert_msg(child.status == 0, "%s ranks: exit status %d: %s", size[i], child.status,
-                      child.err);
+        run_preloaded(CHANGES("OMPI_COMM_WORLD_LOCAL_RANK=0",
+                              formatted("OMPI_COMM_WORLD_LOCAL_SIZE=%s", size[i]),
+                              "OMP_NUM_THREADS=8000"),
+                      ARGV("/bin/sh", "-c", "ulimit -t 2; exec " PROGRAMS "/pthreads 1"), NULL);
         child_expect(&child, 0, 0, 0);
     }
 }

@@ -4,8 +4,6 @@
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
-static struct child child, plain;
-
 /* An odd number of threads has come and gone: a counter modulo the PUs would now be off by one. The
  * main thread waits, and keeps all PUs. */
 TEST(slots_come_back_however_threads_end)
@@ -17,24 +15,17 @@ TEST(slots_come_back_however_threads_end)
         const char *options = strcmp(ways[i], "cancel") == 0
                                   ? "TSAN_OPTIONS=halt_on_error=1:die_after_fork=0"
                                   : "SERVET_DISABLE=";
-        child_run_preloaded(&child, CHANGES(options),
-                            ARGV("taskset", "-c", order_pair, PROGRAMS "/churn", ways[i], "101"));
-        ck_assert_msg(child.status == 0, "%s: exit status %d: %s", ways[i], child.status,
-                      child.err);
-        child_expect_pus(&child, 0, 0, order_pus);
-        child_expect(&child, 0, 1, order[1]);
-        child_expect(&child, 0, 2, order[0]);
+        run_preloaded(CHANGES(options),
+                      ARGV("taskset", "-c", order_pair, PROGRAMS "/churn", ways[i], "101"),
+                      "0.0=both 0.1=second 0.2=first");
     }
 }
 
 /* Its threads lived briefly before: one in some is looked at. */
 TEST(a_routine_whose_threads_live_longer_is_placed_again)
 {
-    child_run_preloaded(&child, NULL,
-                        ARGV("taskset", "-c", order_pair, PROGRAMS "/churn", "grow", "200"));
-    ck_assert_int_eq(child.status, 0);
-    child_expect(&child, 0, 1, order[1]);
-    child_expect(&child, 0, 2, order[0]);
+    run_preloaded(NULL, ARGV("taskset", "-c", order_pair, PROGRAMS "/churn", "grow", "200"),
+                  "0.1=second 0.2=first");
 }
 
 TEST(children_have_the_original_mask, .not_emulated = "qemu-user has no execveat()")
@@ -44,12 +35,10 @@ TEST(children_have_the_original_mask, .not_emulated = "qemu-user has no execveat
         "execlp",  "execle",   "execv",       "execvp",       "execve",  "execvpe",
         "fexecve", "execveat", "posix_spawn", "posix_spawnp", "popen",   "system"};
     static const char *const makers[] = {"main", "worker"};
-    char original[256];
     child_run(&plain, NULL, ARGV(PROGRAMS "/children"));
-    child_run_preloaded(&child, CHANGES(RANK), ARGV(PROGRAMS "/children"));
-    ck_assert_int_eq(child.status, 0);
+    run_preloaded(CHANGES(RANK), ARGV(PROGRAMS "/children"), NULL);
     const char *before = strstr(plain.out, "child main fork ");
-    snprintf(original, sizeof original, "%.*s", (int)strcspn(before + 16, "\n"), before + 16);
+    const char *original = formatted("%.*s", (int)strcspn(before + 16, "\n"), before + 16);
     for (size_t maker = 0; maker < 2; maker++) {
         for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
             child_says(&child, "child %s %s %s\n", makers[maker], ways[way], original);

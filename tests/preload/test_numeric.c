@@ -7,8 +7,6 @@
 
 #define PYTHON "/usr/bin/python3"
 
-static struct child child, plain;
-
 /* Prints after the import, and after a product that is big enough for the pool:
  *     WHEN MAIN LAST        what the main and the last thread may use (ThreadSanitizer has one
  *                           between)
@@ -45,9 +43,8 @@ static struct child child, plain;
 
 static void run_python(const char *change, const char *script, const char *argument)
 {
-    child_run_preloaded(&child, CHANGES(change ? change : "OPENBLAS_NUM_THREADS="),
-                        ARGV("taskset", "-c", order_pair, PYTHON, "-c", script, argument));
-    ck_assert_msg(child.status == 0, "exit status %d:\n%s%s", child.status, child.out, child.err);
+    run_preloaded(CHANGES(change ? change : "OPENBLAS_NUM_THREADS="),
+                  ARGV("taskset", "-c", order_pair, PYTHON, "-c", script, argument), NULL);
 }
 
 TEST(threads_of_openblas_have_a_pu_each, .starts_programs = true)
@@ -55,7 +52,7 @@ TEST(threads_of_openblas_have_a_pu_each, .starts_programs = true)
     run_python("SERVET_REPORT=stderr", BEGINNING PRODUCT, NULL);
     child_says(&child, "import %s %u\n", order_pus, order[1]);
     child_says(&child, "product %s %u\n", order_pus, order[1]);
-    ck_assert_msg(strstr(child.err, " worker PU "), "%s", child.err);
+    child_err_says(" worker PU ");
 }
 
 TEST(python_and_openblas_go_on_counting_every_pu, .starts_programs = true)

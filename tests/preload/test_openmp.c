@@ -6,8 +6,6 @@
 #include "tests/preload/here.h"
 
 static const char *program;
-static struct child child, plain;
-
 static void expect_order(enum map_priority priority)
 {
     uint32_t pus[2];
@@ -18,8 +16,7 @@ static void expect_order(enum map_priority priority)
 
 TEST(workers_follow_the_mapper)
 {
-    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_MEM_PRIOR=1"), ARGV(program));
-    ck_assert_int_eq(child.status, 0);
+    run_preloaded(CHANGES("OMP_NUM_THREADS=2", "SERVET_MEM_PRIOR=1"), ARGV(program), NULL);
     expect_order(MAP_MEMORY);
     child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_COMM_PRIOR=1"), ARGV(program));
     expect_order(MAP_COMMUNICATION);
@@ -28,15 +25,13 @@ TEST(workers_follow_the_mapper)
 
 TEST(servet_pin_does_the_same_without_the_path)
 {
-    child_run(&child, CHANGES("OMP_NUM_THREADS=2"), ARGV(SERVET_PIN, "--mem-prior", "--", program));
-    ck_assert_int_eq(child.status, 0);
+    run_plain(CHANGES("OMP_NUM_THREADS=2"), ARGV(SERVET_PIN, "--mem-prior", "--", program), NULL);
     expect_order(MAP_MEMORY);
 }
 
 TEST(processors_are_still_counted)
 {
-    char expected[64];
-    snprintf(expected, sizeof expected, "count 0 %zu\n", here_pus());
+    const char *expected = formatted("count 0 %zu\n", here_pus());
     child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2"), ARGV(program));
     ck_assert_uint_eq(child_lines(child.out, "count "), 5);
     ck_assert_uint_eq(child_lines(child.out, expected), 5);
@@ -80,21 +75,17 @@ TEST(a_rank_that_outgrows_its_part_is_left_alone)
                                       "OMPI_COMM_WORLD_LOCAL_SIZE=2", "OMP_NUM_THREADS=2", NULL};
     char pus[CHILD_TEXT];
     child_run(&plain, two, ARGV("taskset", "-c", order_pair, program));
-    child_run_preloaded(&child,
-                        CHANGES("OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
-                                "OMP_NUM_THREADS=2", "SERVET_VERBOSE=1"),
-                        ARGV("taskset", "-c", order_pair, program));
-    ck_assert_int_eq(child.status, 0);
-    ck_assert_ptr_nonnull(strstr(child.err, "than PUs: nothing is placed"));
+    run_preloaded(CHANGES("OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+                          "OMP_NUM_THREADS=2", "SERVET_VERBOSE=1"),
+                  ARGV("taskset", "-c", order_pair, program), NULL);
+    child_err_says("than PUs: nothing is placed");
     for (int thread = 0; thread < 2; thread++) {
         child_worker(&plain, 0, thread, pus, sizeof pus);
         child_says(&child, "worker 0 %d %s", thread, pus);
     }
-    child_run_preloaded(&child,
-                        CHANGES("OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
-                                "OMP_NUM_THREADS=2", "OMP_WAIT_POLICY=passive"),
-                        ARGV("taskset", "-c", order_pair, program));
-    child_expect(&child, 0, 0, order[0]);
+    run_preloaded(CHANGES("OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+                          "OMP_NUM_THREADS=2", "OMP_WAIT_POLICY=passive"),
+                  ARGV("taskset", "-c", order_pair, program), "0.0=first");
 }
 
 TEST(results_are_unchanged)
@@ -141,11 +132,10 @@ TEST(the_users_variable_is_named_for_each_thread)
     static const char *const set[] = {"OMP_PROC_BIND=close", "OMP_PROC_BIND=spread",
                                       "OMP_PLACES=threads", "GOMP_CPU_AFFINITY=0-1"};
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
-        char expected[128];
         child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", set[i], "SERVET_REPORT=stderr"),
                             ARGV(program));
-        snprintf(expected, sizeof expected, " nothing was placed: %.*s is set (--force",
-                 (int)strcspn(set[i], "="), set[i]);
+        const char *expected = formatted(" nothing was placed: %.*s is set (--force",
+                                         (int)strcspn(set[i], "="), set[i]);
         ck_assert_msg(strstr(child.err, expected) && !strstr(child.err, "left to the kernel"),
                       "no \"%s\" alone in\n%s", expected, child.err);
 #ifndef SANITIZERS /* they start threads by a routine of their own, which hides whose it is */
@@ -173,7 +163,7 @@ TEST(verbose_says_one_line_for_each_thread)
 {
     child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_VERBOSE=1"), ARGV(program));
     ck_assert_uint_eq(child_lines(child.err, "servet: "), 2);
-    ck_assert_ptr_nonnull(strstr(child.err, "main thread on PU"));
+    child_err_says("main thread on PU");
 }
 
 TEST(a_zero_is_off)

@@ -5,8 +5,6 @@
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
-static struct child child, plain;
-
 static void setup(void)
 {
     child_run(&child, NULL, ARGV(PROGRAMS "/pthreads", "1"));
@@ -49,11 +47,9 @@ TEST(libraries_are_known_by_their_names)
 TEST(a_user_can_extend_the_lists)
 {
     char text[256];
-    child_run_preloaded(&child, CHANGES("SERVET_HELPERS=libxyz,pthre*"),
-                        ARGV(PROGRAMS "/pthreads", "1"));
-    expect_all(0, 1);
-    child_run_preloaded(&child, CHANGES("SERVET_HELPERS=libxyz"), ARGV(PROGRAMS "/pthreads", "1"));
-    child_expect(&child, 0, 1, order[1]);
+    run_preloaded(CHANGES("SERVET_HELPERS=libxyz,pthre*"), ARGV(PROGRAMS "/pthreads", "1"),
+                  "0.1=all");
+    run_preloaded(CHANGES("SERVET_HELPERS=libxyz"), ARGV(PROGRAMS "/pthreads", "1"), "0.1=second");
     if (!built(PROGRAMS "/standard")) {
         return;
     }
@@ -67,8 +63,7 @@ TEST(a_standard_thread_belongs_to_the_object_that_made_it)
     if (!built(PROGRAMS "/standard")) {
         return;
     }
-    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/standard"));
-    ck_assert_msg(child.status == 0, "%s", child.err);
+    run_preloaded(NULL, ARGV(PROGRAMS "/standard"), NULL);
     expect_all(0, 7); /* a helper, made before anything was pinned */
     child_expect(&child, 0, 1, order[1]);
     expect_all(0, 0);
@@ -80,11 +75,9 @@ TEST(runtimes_loaded_later_and_two_at_once_work)
     if (!built(PROGRAMS "/libteam_gcc.so")) {
         return;
     }
-    child_run_preloaded(
-        &child, NULL,
-        ARGV(PROGRAMS "/late", PROGRAMS "/libteam_gcc.so", built(clang) ? clang : NULL));
-    ck_assert_msg(child.status == 0, "%s", child.err);
-    child_expect(&child, 0, 1, order[1]);
+    run_preloaded(NULL,
+                  ARGV(PROGRAMS "/late", PROGRAMS "/libteam_gcc.so", built(clang) ? clang : NULL),
+                  "0.1=second");
     for (int team = 0; team < (built(clang) ? 2 : 1); team++) {
         child_expect(&child, team, 0, order[0]);
         child_says(&child, "count %d %zu\n", team, here_pus());
@@ -96,10 +89,7 @@ TEST(runtimes_loaded_later_and_two_at_once_work)
 
 TEST(threads_of_a_constructor_are_seen)
 {
-    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/early"));
-    ck_assert_msg(child.status == 0, "%s", child.err);
-    expect_all(0, 0);
-    child_expect(&child, 0, 1, order[1]);
+    run_preloaded(NULL, ARGV(PROGRAMS "/early"), "0.0=all 0.1=second");
 }
 
 TEST(other_ways_to_make_a_thread)
@@ -107,10 +97,7 @@ TEST(other_ways_to_make_a_thread)
 #ifdef THREAD_SANITIZER
     return; /* it does not know thrd_create(): its own state is missing in such a thread */
 #endif
-    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/ways"));
-    ck_assert_msg(child.status == 0, "status %d: %s", child.status, child.err);
-    child_expect(&child, 0, 1, order[1]);
-    expect_all(0, 0);
+    run_preloaded(NULL, ARGV(PROGRAMS "/ways"), "0.1=second 0.0=all");
     expect_all(0, 2); /* the timer's thread is left alone */
     /* Neither OpenMP nor MPI: a count of processors is that without the shim. */
     child_run(&plain, NULL, ARGV(PROGRAMS "/ways"));
@@ -133,8 +120,7 @@ TEST(nested_teams_with_more_threads_than_pus_are_left)
 
 static void run_masks(void)
 {
-    child_run_preloaded(&child, CHANGES(RANK), ARGV(PROGRAMS "/masks", order_text[0]));
-    ck_assert_msg(child.status == 0, "%s", child.err);
+    run_preloaded(CHANGES(RANK), ARGV(PROGRAMS "/masks", order_text[0]), NULL);
 }
 
 /* A runtime that puts a worker on everything it may use has not chosen anything; one PU is a
@@ -190,13 +176,12 @@ TEST(a_managed_program_is_known_by_its_file, .starts_programs = true)
 
 TEST(python_still_counts_the_process, .starts_programs = true)
 {
-    char expected[300];
     if (!built("/usr/bin/python3")) {
         return;
     }
     child_run_preloaded(&child, NULL, ARGV("/usr/bin/python3", "-c", PYTHON_SCRIPT));
-    snprintf(expected, sizeof expected, "same\n%u %s\n", order[1], all_pus);
-    ck_assert_msg(strcmp(child.out, expected) == 0, "%s%s", child.out, child.err);
+    ck_assert_msg(strcmp(child.out, formatted("same\n%u %s\n", order[1], all_pus)) == 0, "%s%s",
+                  child.out, child.err);
 }
 
 TESTS(.begin = here_need_two_pus, .setup = setup)

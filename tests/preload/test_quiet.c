@@ -6,8 +6,6 @@
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 
-static struct child child;
-
 #ifndef SANITIZERS /* their runtime is linked too, and opens files of its own */
 
 TEST(nothing_happens_before_the_first_thread)
@@ -15,25 +13,24 @@ TEST(nothing_happens_before_the_first_thread)
     if (!is_installed("strace")) {
         return;
     }
-    child_run(&child, CHANGES("SERVET_MEM_PRIOR=1", "SERVET_PROFILE=/nonexistent"),
+    run_plain(CHANGES("SERVET_MEM_PRIOR=1", "SERVET_PROFILE=/nonexistent"),
               ARGV("strace", "-f", "-E", "LD_PRELOAD=" SERVET_SHIM, "-e",
-                   "trace=openat,open,sched_setaffinity,sched_getaffinity", "/bin/true"));
-    ck_assert_int_eq(child.status, 0);
+                   "trace=openat,open,sched_setaffinity,sched_getaffinity", "/bin/true"),
+              NULL);
     ck_assert_str_eq(child.out, "");
     ck_assert_msg(!strstr(child.err, "nonexistent"), "%s", child.err);
     ck_assert_msg(!strstr(child.err, "/sys"), "%s", child.err);
     ck_assert_msg(!strstr(child.err, "/proc"), "%s", child.err);
     ck_assert_msg(!strstr(child.err, "sched_setaffinity"), "%s", child.err);
     ck_assert_uint_eq(child_lines(child.err, "servet"), 0);
-    ck_assert_ptr_nonnull(strstr(child.err, "libservet_pin.so"));
+    child_err_says("libservet_pin.so");
 }
 
 /* How often a shell that forks, under this library, made each call, those of the loader's mappings
  * apart. Lines and reports cost a question what stderr is. */
 static char *count_calls(const char *library)
 {
-    char variable[512];
-    snprintf(variable, sizeof variable, "LD_PRELOAD=%s", library);
+    const char *variable = formatted("LD_PRELOAD=%s", library);
     child_run(&child, CHANGES("LC_ALL=C"),
               ARGV("sh", "-c",
                    "unset SERVET_REGISTRY SERVET_WATCH; export SERVET_MEM_PRIOR=1; strace -f -c -E "
@@ -58,8 +55,7 @@ TEST(nothing_but_libc_is_linked)
     if (!is_installed("objdump")) {
         return;
     }
-    child_run(&child, NULL, ARGV("objdump", "-p", SERVET_SHIM));
-    ck_assert_int_eq(child.status, 0);
+    run_plain(NULL, ARGV("objdump", "-p", SERVET_SHIM), NULL);
     /* Arm's loader is a library as well: it has the canary of the stack. */
     size_t needed = child_lines(child.out, "  NEEDED");
     size_t loaders = child_lines(child.out, "  NEEDED               ld-linux");
@@ -79,13 +75,12 @@ TEST(only_interposed_symbols_are_seen)
     child_run(&child, NULL, ARGV("nm", "-D", "--defined-only", SERVET_SHIM));
     size_t seen = 0;
     for (char *line = strtok(child.out, "\n"); line; line = strtok(NULL, "\n")) {
-        char entry[256];
         const char *name = strrchr(line, ' ') + 1;
         if (name[-2] == 'A') {
             continue; /* a version itself */
         }
-        snprintf(entry, sizeof entry, "    %.*s;", (int)strcspn(name, "@"), name);
-        ck_assert_msg(strstr(map, entry), "%s is exported but not in shim.map", line);
+        ck_assert_msg(strstr(map, formatted("    %.*s;", (int)strcspn(name, "@"), name)),
+                      "%s is exported but not in shim.map", line);
         seen++;
     }
     ck_assert_uint_gt(seen, 10);
@@ -111,7 +106,7 @@ TEST(a_command_that_is_there_and_not_found_says_why)
                      "servet-pin: of-this-folder: not in the PATH; expected ./of-this-folder?\n");
     child_run(&child, NULL, ARGV(SERVET_PIN, "./of-this-folder"));
     ck_assert_int_eq(child.status, 127);
-    ck_assert_ptr_nonnull(strstr(child.err, "its interpreter or loader is not"));
+    child_err_says("its interpreter or loader is not");
 }
 
 static void expect_usage(const char *const *argv)
@@ -119,7 +114,7 @@ static void expect_usage(const char *const *argv)
     child_run(&child, NULL, argv);
     ck_assert_int_eq(child.status, 2);
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
-    ck_assert_ptr_nonnull(strstr(child.err, "servet-pin: "));
+    child_err_says("servet-pin: ");
     ck_assert_str_eq(child.out, "");
 }
 
@@ -130,7 +125,7 @@ TEST(bad_usage_is_one_line_and_2)
     expect_usage(ARGV(SERVET_PIN, "--mem-prior", "--comm-prior", "true"));
     expect_usage(ARGV(SERVET_PIN, "--no-such-option", "true"));
     expect_usage(ARGV(SERVET_PIN, "--memprior", "true"));
-    ck_assert_ptr_nonnull(strstr(child.err, "did you mean '--mem-prior'?"));
+    child_err_says("did you mean '--mem-prior'?");
 }
 
 /* Seen red: nothing was said. */
@@ -139,13 +134,11 @@ TEST(who_asks_is_told_why_nothing_was_placed)
     static const char no_thread[] =
         "nothing was placed: the program made no thread and called no MPI_Init\n";
     const char *report = scratch_path("report");
-    char change[128];
     child_run(&child, NULL, ARGV(SERVET_PIN, "-v", "true"));
-    ck_assert_ptr_nonnull(strstr(child.err, no_thread));
+    child_err_says("%s", no_thread);
     child_run(&child, CHANGES("SERVET_DISABLE=1"), ARGV(SERVET_PIN, "-v", "true"));
-    ck_assert_ptr_nonnull(strstr(child.err, "nothing was placed: SERVET_DISABLE is set\n"));
-    snprintf(change, sizeof change, "SERVET_REPORT=%s", report);
-    child_run(&child, CHANGES(change), ARGV(SERVET_PIN, "true"));
+    child_err_says("nothing was placed: SERVET_DISABLE is set\n");
+    child_run(&child, CHANGES(formatted("SERVET_REPORT=%s", report)), ARGV(SERVET_PIN, "true"));
     ck_assert_str_eq(child.err, "");
     ck_assert_ptr_nonnull(strstr(read_text(report), no_thread));
 }
@@ -154,9 +147,8 @@ TEST(who_asks_is_told_why_nothing_was_placed)
 TEST(what_a_program_starts_is_not_told_of)
 {
     const char *report = scratch_path("report");
-    char change[128];
-    snprintf(change, sizeof change, "SERVET_REPORT=%s", report);
-    child_run(&child, CHANGES(change), ARGV(SERVET_PIN, "timeout", "10", "true"));
+    child_run(&child, CHANGES(formatted("SERVET_REPORT=%s", report)),
+              ARGV(SERVET_PIN, "timeout", "10", "true"));
     ck_assert_uint_eq(child_lines(read_text(report), ""), 1);
 }
 
@@ -168,7 +160,7 @@ TEST(a_misspelt_variable_is_said_with_the_right_one)
     ck_assert_uint_eq(child_lines(child.err, ""), 2);
     ck_assert_ptr_nonnull(
         strstr(child.err, "servet-pin: SERVET_VERBOS: not known, did you mean SERVET_VERBOSE?\n"));
-    ck_assert_ptr_nonnull(strstr(child.err, "did you mean SERVET_MEM_PRIOR?\n"));
+    child_err_says("did you mean SERVET_MEM_PRIOR?\n");
 }
 
 TEST(options_of_the_command_are_its_own)
@@ -199,9 +191,8 @@ TEST(help_lists_every_variable)
     ck_assert_int_eq(help.status, 0);
     size_t variables = 0;
     for (line = strstr(child.out, "| `"); line; line = strstr(line + 1, "| `")) {
-        char name[64];
         end = strchr(line + 3, '`');
-        snprintf(name, sizeof name, "%.*s", (int)(end - line - 3), line + 3);
+        const char *name = formatted("%.*s", (int)(end - line - 3), line + 3);
         ck_assert_msg(strstr(help.out, name), "%s is not in --help", name);
         variables++;
     }

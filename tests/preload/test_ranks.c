@@ -12,8 +12,6 @@
 
 static const char *launcher, *prefix;
 static bool open_mpi, with_shim = true;
-static struct child child;
-
 static const char *path_of(const char *name)
 {
     static char path[4096];
@@ -43,8 +41,7 @@ static void launch(const char *const *changes, const char *const *options,
     while (*command) {
         argv[count++] = *command++;
     }
-    child_run(&child, changes, argv);
-    ck_assert_msg(child.status == 0, "%s", child.err);
+    run_plain(changes, argv, NULL);
 }
 
 /* Each behind servet-pin, as quickstart runs them. */
@@ -80,8 +77,7 @@ TEST(ranks_in_fortran_follow_the_mapper, .loops = 2)
 TEST(a_preload_set_before_the_launcher_reaches_the_ranks)
 {
     need(path_of("ranks"));
-    child_run_preloaded(&child, NULL, ARGV(launcher, "-n", "2", path_of("ranks")));
-    ck_assert_msg(child.status == 0, "%s", child.err);
+    run_preloaded(NULL, ARGV(launcher, "-n", "2", path_of("ranks")), NULL);
     expect_ranks();
 }
 
@@ -182,7 +178,7 @@ TEST(a_binding_that_the_user_asked_for_is_the_same_below_servet_pin)
         child_worker(&child, rank, 0, bound[rank], sizeof bound[rank]);
     }
     launch(CHANGES("SERVET_VERBOSE=1"), ARGV(option, "core"), ARGV(SERVET_PIN, program));
-    ck_assert_msg(strstr(child.err, "rank 0 of 2"), "%s", child.err);
+    child_err_says("rank 0 of 2");
     for (int rank = 0; rank < 2; rank++) {
         struct profile_set had, has;
         child_worker(&child, rank, 0, placed[rank], sizeof placed[rank]);
@@ -214,12 +210,12 @@ TEST(a_rank_below_a_shell_is_placed)
 TEST(children_of_a_rank_have_the_mask_from_before_servet_pin)
 {
     static const char *const ways[] = {"fork", "execve", "posix_spawn", "popen", "system"};
-    char all[256], line[512];
+    char all[256];
     child_run(&child, NULL, ARGV(PROGRAMS "/pthreads", "1"));
     child_worker(&child, 0, 0, all, sizeof all);
     run_unbound(CHANGES("OMP_NUM_THREADS=1"), PROGRAMS "/children");
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        snprintf(line, sizeof line, "child main %s %s\n", ways[i], all);
+        const char *line = formatted("child main %s %s\n", ways[i], all);
         const char *first = strstr(child.out, line);
         ck_assert_msg(first && strstr(first + 1, line), "not twice \"%s\" in\n%s", line, child.out);
     }
@@ -244,15 +240,14 @@ TEST(force_overrules_the_users_places)
  * PU, and 200 times as slow. */
 TEST(a_taskset_around_the_launcher_means_what_it_does_without_the_shim)
 {
-    static struct child plain;
     char pus[256];
     need(path_of("ranks"));
     child_run(&plain, NULL,
               ARGV("taskset", "-c", order_text[1], launcher, "-n", "2", path_of("ranks")));
-    child_run(
-        &child, NULL,
-        ARGV("taskset", "-c", order_text[1], launcher, "-n", "2", SERVET_PIN, path_of("ranks")));
-    ck_assert_msg(child.status == 0, "%s", child.err);
+    run_plain(
+        NULL,
+        ARGV("taskset", "-c", order_text[1], launcher, "-n", "2", SERVET_PIN, path_of("ranks")),
+        NULL);
     for (int rank = 0; rank < 2; rank++) {
         child_worker(&plain, rank, 0, pus, sizeof pus);
         child_expect_pus(&child, rank, 0, pus);
@@ -306,8 +301,7 @@ static void expect_same_places(const char *name)
 
 static void expect_users_places(const char *name)
 {
-    char places[64];
-    snprintf(places, sizeof places, "OMP_PLACES={%u},{%u}", order[1], order[0]);
+    const char *places = formatted("OMP_PLACES={%u},{%u}", order[1], order[0]);
     /* MPICH leaves the ranks on all PUs; Open MPI needs an option. */
     run_two(name, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", places),
             open_mpi ? ARGV("--bind-to", "none") : NULL);

@@ -10,14 +10,10 @@
 
 #define PROGRAM PROGRAMS "/odd"
 
-static struct child child;
-
 /* The program ends as without the shim, which prints nothing. */
 static void expect_nothing(const char *const *changes, const char *const *argv)
 {
-    child_run_preloaded(&child, changes, argv);
-    child_succeeds(&child);
-    ck_assert_str_eq(child.err, "");
+    run_preloaded(changes, argv, "silent");
     ck_assert_str_eq(child.out, "");
 }
 
@@ -27,9 +23,8 @@ TEST(the_smallest_stacks_suffice)
     return; /* their own part of a thread does not fit */
 #endif
     expect_nothing(CHANGES(child_registry, child_report), ARGV(PROGRAM, "small"));
-    child_run_preloaded(&child, CHANGES("SERVET_PROFILE=/nonexistent", "SERVET_VERBOSE=1"),
-                        ARGV(PROGRAM, "small"));
-    child_succeeds(&child);
+    run_preloaded(CHANGES("SERVET_PROFILE=/nonexistent", "SERVET_VERBOSE=1"),
+                  ARGV(PROGRAM, "small"), NULL);
 }
 
 /* Nobody can ask how much is left of such a stack, and a plan takes more than it has. */
@@ -55,22 +50,18 @@ TEST(a_thousand_threads_at_once_are_placed)
 
 TEST(a_thread_that_cannot_be_made_leaves_no_trace)
 {
-    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "refused"));
-    child_succeeds(&child);
-    ck_assert_str_eq(child.err, "");
-    child_run_preloaded(&child, NULL, ARGV("taskset", "-c", order_pair, PROGRAM, "refused"));
-    child_expect(&child, 0, 1, order[1]);
+    run_preloaded(NULL, ARGV(PROGRAM, "refused"), "silent");
+    run_preloaded(NULL, ARGV("taskset", "-c", order_pair, PROGRAM, "refused"), "0.1=second");
 }
 
 /* A filter that kills for what the shim would call, set in each of the two ways. */
 TEST(a_sandbox_of_the_program_is_not_touched)
 {
     static const char *const ways[] = {"prctl", "syscall"};
-    char expected[32];
 #ifdef SANITIZERS
     return; /* they open files at the end */
 #endif
-    snprintf(expected, sizeof expected, "count 0 %zu\n", here_pus());
+    const char *expected = formatted("count 0 %zu\n", here_pus());
     for (size_t i = 0; i < 2; i++) {
         child_run_preloaded(&child, CHANGES(child_registry, child_report),
                             ARGV(PROGRAM, "sandbox", ways[i]));
@@ -81,8 +72,7 @@ TEST(a_sandbox_of_the_program_is_not_touched)
         ck_assert_str_eq(child.out, expected);
         ck_assert_str_eq(child.err, "");
     }
-    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "vfork"));
-    child_expect(&child, 0, 1, order[1]);
+    run_preloaded(NULL, ARGV(PROGRAM, "vfork"), "0.1=second");
 }
 
 /* No file may grow; one file beside the standard ones, which the loader needs too. */
@@ -93,11 +83,10 @@ TEST(limits_of_the_shell_cost_a_few_lines_at_most, .starts_programs = true)
 #endif
     expect_nothing(CHANGES(child_registry, child_report),
                    ARGV("/bin/sh", "-c", "ulimit -f 0; exec " PROGRAM " many 3"));
-    child_run_preloaded(&child, CHANGES(child_registry, child_report),
-                        ARGV("/bin/sh", "-c",
-                             "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&-; ulimit -n 4; exec " PROGRAM
-                             " many 3"));
-    child_succeeds(&child);
+    run_preloaded(CHANGES(child_registry, child_report),
+                  ARGV("/bin/sh", "-c",
+                       "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&-; ulimit -n 4; exec " PROGRAM " many 3"),
+                  NULL);
     ck_assert_uint_le(child_lines(child.err, "servet: "), 4);
 }
 
@@ -105,15 +94,10 @@ TEST(a_stderr_that_is_gone_does_no_harm)
 {
     const char *lines = "SERVET_PROFILE=/nonexistent", *verbose = "SERVET_VERBOSE=1",
                *to = "SERVET_REPORT=stderr";
-    child_run_preloaded(&child, CHANGES(lines, verbose, to),
-                        ARGV(PROGRAM, "broken", PROGRAM, "many", "3"));
-    child_succeeds(&child);
-    child_run_preloaded(&child, CHANGES(lines, verbose),
-                        ARGV(PROGRAM, "full", PROGRAM, "many", "3"));
-    child_succeeds(&child);
-    child_run_preloaded(&child, CHANGES(lines, verbose, to, child_registry),
-                        ARGV("/bin/sh", "-c", "exec " PROGRAM " many 3 0<&- 1>&- 2>&-"));
-    child_succeeds(&child);
+    run_preloaded(CHANGES(lines, verbose, to), ARGV(PROGRAM, "broken", PROGRAM, "many", "3"), NULL);
+    run_preloaded(CHANGES(lines, verbose), ARGV(PROGRAM, "full", PROGRAM, "many", "3"), NULL);
+    run_preloaded(CHANGES(lines, verbose, to, child_registry),
+                  ARGV("/bin/sh", "-c", "exec " PROGRAM " many 3 0<&- 1>&- 2>&-"), NULL);
 }
 
 TEST(a_file_in_the_place_of_stderr_gets_nothing)
@@ -132,8 +116,7 @@ TEST(a_file_in_the_place_of_stderr_gets_nothing)
 TEST(a_file_of_many_values_is_one_line)
 {
     const char *path = scratch_path("many.json");
-    char change[96];
-    snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
+    const char *change = formatted("SERVET_PROFILE=%s", path);
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     fputs("{\"x-many\":[{}", file);
@@ -142,10 +125,9 @@ TEST(a_file_of_many_values_is_one_line)
     }
     fputs("]}", file);
     fclose(file);
-    child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAM, "many", "1"));
-    child_succeeds(&child);
+    run_preloaded(CHANGES(change), ARGV(PROGRAM, "many", "1"), NULL);
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
-    ck_assert_msg(strstr(child.err, "$.servet_profile: missing, expected"), "%s", child.err);
+    child_err_says("$.servet_profile: missing, expected");
 }
 
 /* A container, or an emulated kernel, that refuses to change masks: one line, however many threads.
@@ -170,13 +152,10 @@ TEST(refused_masks_are_one_line, .loops = 2)
 TEST(who_is_not_seen_by_others_leaves_its_threads, .loops = 2, .starts_programs = true)
 {
     const char *limit = _i ? "ulimit -n 60 && exec \"$@\"" : "exec \"$@\"";
-    child_run_preloaded(
-        &child, CHANGES(_i ? child_registry : "SERVET_REGISTRY=/dev/null/file", "SERVET_VERBOSE=1"),
-        ARGV("sh", "-c", limit, "sh", PROGRAMS "/pthreads", "1"));
-    child_succeeds(&child);
-    child_expect_pus(&child, 0, 1, all_pus);
-    ck_assert_msg(strstr(child.err, "without locks on this node: other programs are not seen"),
-                  "%s", child.err);
+    run_preloaded(
+        CHANGES(_i ? child_registry : "SERVET_REGISTRY=/dev/null/file", "SERVET_VERBOSE=1"),
+        ARGV("sh", "-c", limit, "sh", PROGRAMS "/pthreads", "1"), "0.1=all");
+    child_err_says("without locks on this node: other programs are not seen");
 }
 
 /* A container with nothing in it but the program. */
@@ -191,9 +170,8 @@ TEST(without_proc_and_sys_a_program_runs_unpinned, .starts_programs = true)
         fprintf(stderr, "not checked: no namespaces here, or not root\n");
         return;
     }
-    child_run_preloaded(&child, CHANGES(child_registry),
-                        ARGV("unshare", "--mount", "sh", "-c", script, "sh", PROGRAM, "many", "3"));
-    child_succeeds(&child);
+    run_preloaded(CHANGES(child_registry),
+                  ARGV("unshare", "--mount", "sh", "-c", script, "sh", PROGRAM, "many", "3"), NULL);
     ck_assert_uint_le(child_lines(child.err, ""), 2);
     ck_assert_uint_eq(child_lines(child.err, "servet: "), child_lines(child.err, ""));
 }
@@ -202,15 +180,15 @@ TEST(without_proc_and_sys_a_program_runs_unpinned, .starts_programs = true)
  * each may run. False: there are no namespaces of one's own here. */
 static bool run_in_container(const char *masks, char where[2][256])
 {
-    char script[512];
     if (system("unshare -Urm mount -t tmpfs none /sys/firmware 2>/dev/null") != 0) {
         fprintf(stderr, "not checked: no user namespaces here\n");
         return false;
     }
-    snprintf(script, sizeof script, "%s && exec env LD_PRELOAD=%s \"$@\"", masks, SERVET_SHIM);
-    child_run(&child, CHANGES(child_registry, "SERVET_WATCH=0"),
-              ARGV("unshare", "-Urm", "sh", "-c", script, "sh", PROGRAMS "/pthreads", "1"));
-    child_succeeds(&child);
+    run_plain(CHANGES(child_registry, "SERVET_WATCH=0"),
+              ARGV("unshare", "-Urm", "sh", "-c",
+                   formatted("%s && exec env LD_PRELOAD=%s \"$@\"", masks, SERVET_SHIM), "sh",
+                   PROGRAMS "/pthreads", "1"),
+              NULL);
     child_worker(&child, 0, 0, where[0], sizeof where[0]);
     child_worker(&child, 0, 1, where[1], sizeof where[1]);
     return true;
@@ -227,7 +205,7 @@ TEST(in_a_container_threads_are_pinned_within_its_cpuset)
         "mount -t tmpfs none /proc/bus",
         "mount -t tmpfs none /sys/devices/system/node",
     };
-    char where[2][256], cpuset[128], second[16];
+    char where[2][256], cpuset[128];
     for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
         if (!run_in_container(masks[i], where)) {
             return;
@@ -236,7 +214,7 @@ TEST(in_a_container_threads_are_pinned_within_its_cpuset)
         ck_assert_str_eq(where[1], order_text[1]);
         ck_assert_str_eq(child.err, "");
     }
-    snprintf(second, sizeof second, "%u", order[1]);
+    const char *second = formatted("%u", order[1]);
     snprintf(cpuset, sizeof cpuset, "taskset -pc %s $$ >/dev/null", second);
     run_in_container(cpuset, where);
     ck_assert_str_eq(where[0], second);
@@ -267,11 +245,10 @@ TEST(debuggers_and_tracers_see_the_program_that_they_would_see, .starts_programs
         expect_nothing(NULL, ARGV("strace", "-f", "-o", "/dev/null", PROGRAM, "many", "3"));
     }
     if (is_installed("valgrind")) {
-        child_run_preloaded(&child, NULL,
-                            ARGV("valgrind", "-q", "--error-exitcode=9", "--leak-check=full",
-                                 PROGRAMS "/pthreads", "1"));
-        child_succeeds(&child);
-        ck_assert_str_eq(child.err, "");
+        run_preloaded(NULL,
+                      ARGV("valgrind", "-q", "--error-exitcode=9", "--leak-check=full",
+                           PROGRAMS "/pthreads", "1"),
+                      "silent");
         child_expect(&child, 0, 1, order[1]);
     }
     if (is_installed("gdb")) {

@@ -6,12 +6,9 @@
 
 #define PROGRAM PROGRAMS "/pthreads"
 
-static struct child child;
-
 TEST(threads_follow_the_mapper)
 {
-    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "1"));
-    ck_assert_int_eq(child.status, 0);
+    run_preloaded(NULL, ARGV(PROGRAM, "1"), NULL);
     child_expect_pus(&child, 0, 0, all_pus); /* it waits, and is no worker */
     child_expect(&child, 0, 1, order[1]);
     ck_assert_str_eq(child.err, "");
@@ -19,12 +16,10 @@ TEST(threads_follow_the_mapper)
 
 TEST(as_many_threads_as_pus_have_one_each)
 {
-    char workers[24];
     size_t pus = here_pus();
     uint32_t *all = kept(calloc(pus, sizeof *all));
     here_order(MAP_MEMORY, pus, all);
-    snprintf(workers, sizeof workers, "%zu", pus);
-    child_run_preloaded(&child, NULL, ARGV(PROGRAM, workers));
+    child_run_preloaded(&child, NULL, ARGV(PROGRAM, formatted("%zu", pus)));
     for (size_t i = 1; i < pus && i < 64; i++) {
         child_expect(&child, 0, (int)i, all[i]);
     }
@@ -34,11 +29,9 @@ TEST(as_many_threads_as_pus_have_one_each)
 /* Forced too: no PU twice. */
 TEST(more_threads_than_pus_are_left, .loops = 2)
 {
-    char workers[24];
     size_t pus = here_pus();
-    snprintf(workers, sizeof workers, "%zu", 2 * pus);
     child_run_preloaded(&child, CHANGES(_i ? "SERVET_FORCE=1" : "SERVET_FORCE=0"),
-                        ARGV(PROGRAM, workers));
+                        ARGV(PROGRAM, formatted("%zu", 2 * pus)));
     for (size_t i = 0; i <= 2 * pus && i < 64; i++) {
         child_expect_pus(&child, 0, (int)i, all_pus);
     }
@@ -47,8 +40,7 @@ TEST(more_threads_than_pus_are_left, .loops = 2)
 TEST(the_profile_decides)
 {
     const char *path = scratch_path("uneven.json");
-    char change[96];
-    snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
+    const char *change = formatted("SERVET_PROFILE=%s", path);
     uint32_t capable = here_write_uneven_profile(path);
     child_run_preloaded(&child, CHANGES(RANK, change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"));
     child_expect(&child, 0, 0, capable);
@@ -77,8 +69,7 @@ TEST(a_profile_of_another_machine_that_is_asked_for_is_refused)
     child_run(&child, NULL,
               ARGV(SERVET_PIN, "--profile", FIXTURES "/superdome.json", "--", PROGRAM, "1"));
     ck_assert_int_eq(child.status, 2);
-    ck_assert_msg(strstr(child.err, "superdome.json: expected a profile of this machine, "), "%s",
-                  child.err);
+    child_err_says("superdome.json: expected a profile of this machine, ");
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
 }
 
@@ -101,33 +92,28 @@ static void append_member(const char *path, const char *member)
 TEST(the_network_of_a_cluster_is_not_read)
 {
     const char *path = scratch_path("cluster.json");
-    char change[96];
-    snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
+    const char *change = formatted("SERVET_PROFILE=%s", path);
     uint32_t capable = here_write_uneven_profile(path);
     append_member(path, "\"network\": {\"layers\": 7}");
     child_run(&child, NULL, ARGV(SERVET_SHOW, path));
     ck_assert_int_ne(child.status, 0);
-    child_run_preloaded(&child, CHANGES(RANK, change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"));
-    ck_assert_str_eq(child.err, "");
+    run_preloaded(CHANGES(RANK, change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"), "silent");
     child_expect(&child, 0, 0, capable);
 }
 
 static void expect_topology_with_one_line(const char *change, const char *word)
 {
-    child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAM, "1"));
-    ck_assert_int_eq(child.status, 0);
-    child_expect(&child, 0, 1, order[1]);
+    run_preloaded(CHANGES(change), ARGV(PROGRAM, "1"), "0.1=second");
     ck_assert_uint_eq(child_lines(child.err, "servet: "), 1);
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
-    ck_assert_msg(strstr(child.err, word), "\"%s\" not in: %s", word, child.err);
+    child_err_says("%s", word);
 }
 
 TEST(a_bad_profile_costs_one_line)
 {
     static const char *const texts[] = {"{\"servet\": ", "ELF\177 garbage", ""};
     const char *path = scratch_path("bad.json");
-    char change[96];
-    snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
+    const char *change = formatted("SERVET_PROFILE=%s", path);
     expect_topology_with_one_line(change, path); /* missing */
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         scratch_file("bad.json", "%s", texts[i]);
@@ -143,23 +129,18 @@ TEST(a_profile_of_another_machine_is_not_used_silently)
 
 TEST(an_attribute_of_the_program_wins)
 {
-    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "1", "attribute", order_text[0]));
-    child_expect(&child, 0, 1, order[0]);
-    child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"),
-                        ARGV(PROGRAM, "1", "attribute", order_text[0]));
-    child_expect(&child, 0, 1, order[1]);
+    run_preloaded(NULL, ARGV(PROGRAM, "1", "attribute", order_text[0]), "0.1=first");
+    run_preloaded(CHANGES("SERVET_FORCE=1"), ARGV(PROGRAM, "1", "attribute", order_text[0]),
+                  "0.1=second");
 }
 
 TEST(a_main_thread_that_the_program_has_bound_stays)
 {
-    child_run_preloaded(&child, CHANGES("SERVET_VERBOSE=1"),
-                        ARGV(PROGRAMS "/odd", "bound", order_text[1]));
-    child_expect(&child, 0, 0, order[1]);
-    ck_assert_msg(strstr(child.err, "main thread stays where the program wants it"), "%s",
-                  child.err);
-    child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"),
-                        ARGV(PROGRAMS "/odd", "bound", order_text[1]));
-    child_expect(&child, 0, 1, order[1]);
+    run_preloaded(CHANGES("SERVET_VERBOSE=1"), ARGV(PROGRAMS "/odd", "bound", order_text[1]),
+                  "0.0=second");
+    child_err_says("main thread stays where the program wants it");
+    run_preloaded(CHANGES("SERVET_FORCE=1"), ARGV(PROGRAMS "/odd", "bound", order_text[1]),
+                  "0.1=second");
 }
 
 TEST(only_allowed_pus_are_used)

@@ -15,7 +15,6 @@
 enum { RANKS = 3 };
 
 static const char *launcher, *prefix;
-static struct child child;
 static const char *folder, *file;
 static char trace_variable[300], cache[300];
 
@@ -42,8 +41,7 @@ static void setup(void)
 static void run_ranks(const char *ranks, const char *const *changes, const char *program,
                       const char *pattern)
 {
-    child_run(&child, changes, ARGV(launcher, "-n", ranks, SERVET_PIN, program, pattern));
-    ck_assert_msg(child.status == 0, "%s%s", child.out, child.err);
+    run_plain(changes, ARGV(launcher, "-n", ranks, SERVET_PIN, program, pattern), NULL);
 }
 
 static void run_three(const char *const *changes, const char *program, const char *pattern)
@@ -211,10 +209,10 @@ TEST(fortran_counts_like_c, .loops = 3)
 TEST(servet_map_reads_the_trace)
 {
     run_three(CHANGES(trace_variable), path_of("traffic"), "types");
-    child_run(&child, NULL,
+    run_plain(NULL,
               ARGV(SERVET_MAP, "-n", "3", "--profile", FIXTURES "/nehalem-2-nodes.json",
-                   "--comm-prior", "--matrix", file));
-    ck_assert_msg(child.status == 0, "%s", child.err);
+                   "--comm-prior", "--matrix", file),
+              NULL);
 }
 
 TEST(the_file_is_found_from_where_the_program_began)
@@ -228,10 +226,10 @@ TEST(the_file_is_found_from_where_the_program_began)
 TEST(a_rank_without_the_tracer_does_not_keep_the_others)
 {
     const char *program = path_of("traffic");
-    child_run(&child, CHANGES(trace_variable),
+    run_plain(CHANGES(trace_variable),
               ARGV("timeout", "-k", "5", "150", launcher, "-n", "1", SERVET_PIN, program, "nothing",
-                   ":", "-n", "1", "env", "-u", "LD_PRELOAD", program, "nothing"));
-    ck_assert_msg(child.status == 0, "%d: %s%s", child.status, child.out, child.err);
+                   ":", "-n", "1", "env", "-u", "LD_PRELOAD", program, "nothing"),
+              NULL);
     ck_assert_msg(child_lines(child.err, "servet: SERVET_TRACE: not all ranks are traced") == 1,
                   "%s", child.err);
     ck_assert_int_lt(access(file, F_OK), 0);
@@ -256,10 +254,8 @@ TEST(a_trace_that_cannot_be_written_is_one_line)
 
 TEST(nothing_is_left_beside_the_file)
 {
-    char command[512];
     run_three(CHANGES(trace_variable), path_of("traffic"), "types");
-    snprintf(command, sizeof command, "test \"$(ls %s)\" = matrix.mtx", folder);
-    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(system(formatted("test \"$(ls %s)\" = matrix.mtx", folder)), 0);
 }
 
 TEST(times_are_added_on_request)
@@ -290,9 +286,8 @@ TEST(times_are_added_on_request)
 
 TEST(the_shim_says_when_the_tracer_is_missing)
 {
-    child_run_preloaded(&child, CHANGES(trace_variable),
-                        ARGV(launcher, "-n", "2", path_of("traffic"), "nothing"));
-    ck_assert_int_eq(child.status, 0);
+    run_preloaded(CHANGES(trace_variable), ARGV(launcher, "-n", "2", path_of("traffic"), "nothing"),
+                  NULL);
     ck_assert_msg(
         child_lines(child.err, "servet: SERVET_TRACE: libservet_trace.so is not preloaded") == 1,
         "%s", child.err);
@@ -331,13 +326,13 @@ TEST(the_last_run_decides_the_next_ones_priority)
     ck_assert_uint_eq(
         run_auto("compute", "OMP_DYNAMIC=0", "auto: communication priority, for the run before"),
         2);
-    ck_assert_msg(strstr(child.err, "auto: memory bound or computing"), "%s", child.err);
+    child_err_says("auto: memory bound or computing");
     ck_assert_uint_eq(
         run_auto("nothing", "OMP_DYNAMIC=0", "auto: memory priority, for the run before"), 2);
-    ck_assert_msg(strstr(child.err, "auto: undecided: too short a run"), "%s", child.err);
+    child_err_says("auto: undecided: too short a run");
     /* A priority that is set wins, and is no reason to forget. */
     ck_assert_uint_eq(run_auto("talk", "SERVET_MEM_PRIOR=1", "priority, for the run before"), 0);
-    ck_assert_msg(strstr(child.err, "auto: communication intensive"), "%s", child.err);
+    child_err_says("auto: communication intensive");
     ck_assert_uint_eq(
         run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority, for the run before"),
         2);
@@ -357,7 +352,7 @@ TEST(ranks_that_share_a_pu_are_not_judged)
     }
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
     ck_assert_uint_eq(run_auto("talk", "OMP_DYNAMIC=0", "auto: communication intensive"), 0);
-    ck_assert_msg(strstr(child.err, "auto: undecided: more ranks than PUs"), "%s", child.err);
+    child_err_says("auto: undecided: more ranks than PUs");
     ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "priority, for the run before"), 0);
 }
 

@@ -89,8 +89,7 @@ TEST(a_hidden_level_is_found_beside_what_translation_takes)
 /* The user's limit is one. */
 TEST(a_curve_ends_where_the_user_says)
 {
-    char last[512];
-    snprintf(last, sizeof last, LAST, 0);
+    const char *last = formatted(LAST, 0);
     probe.largest_bytes = 16 << 20;
     measure(last, "", 8e-8);
     ck_assert_double_le((double)found.largest_bytes, 16 * mib);
@@ -100,9 +99,7 @@ TEST(a_curve_ends_where_the_user_says)
 /* Nor does a look ask for more memory than there is. */
 TEST(a_curve_ends_where_memory_does)
 {
-    char last[512];
-    snprintf(last, sizeof last, LAST, 0);
-    open_machine_with(&machine, 1, MACHINE, last, "", 8e-8);
+    open_machine_with(&machine, 1, MACHINE, formatted(LAST, 0), "", 8e-8);
     machine.memory_limit_bytes = 200 << 20;
     probe = (struct probe){.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_cache(&probe, 0, &found, NULL), 0);

@@ -30,9 +30,9 @@ static void read_point(char *text, bool between)
 
 static void read_samples(const char *name)
 {
-    char path[4096], line[LINE_MAX_BYTES];
+    char line[LINE_MAX_BYTES];
     struct cache_curve tlbs = {0};
-    snprintf(path, sizeof path, "%s/%s", getenv("SAMPLES"), name);
+    const char *path = formatted("%s/%s", getenv("SAMPLES"), name);
     FILE *file = fopen(path, "r");
     ck_assert_msg(file != NULL, "%s: not to be read", path);
     memset(&samples, 0, sizeof samples);

@@ -47,9 +47,10 @@ static void add_groups(struct profile_relation *relation, size_t pus, size_t siz
 {
     for (size_t first = 0; first < pus; first += size) {
         struct profile_set group;
-        char text[32];
-        snprintf(text, sizeof text, "%zu-%zu", first, first + (pus < size ? pus : size) - 1);
-        ck_assert_int_eq(profile_set_parse(text, &group), 0);
+        ck_assert_int_eq(
+            profile_set_parse(formatted("%zu-%zu", first, first + (pus < size ? pus : size) - 1),
+                              &group),
+            0);
         ck_assert_int_eq(profile_topology_add_group(relation, group), 0);
     }
 }
@@ -57,9 +58,7 @@ static void add_groups(struct profile_relation *relation, size_t pus, size_t siz
 static struct profile_set pus_up_to(size_t last)
 {
     struct profile_set pus;
-    char text[32];
-    snprintf(text, sizeof text, "0-%zu", last);
-    ck_assert_int_eq(profile_set_parse(text, &pus), 0);
+    ck_assert_int_eq(profile_set_parse(formatted("0-%zu", last), &pus), 0);
     kept(pus.ids);
     return pus;
 }

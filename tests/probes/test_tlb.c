@@ -86,12 +86,11 @@ TEST(reaches_are_within_5_percent)
     } tlbs[] = {{96, 6, 2048, 16}, {64, 4, 1536, 12}, {48, 64, 1024, 8},
                 {72, 9, 3072, 12}, {96, 2, 2040, 5},  {40, 5, 640, 5}};
     for (size_t t = 0; t < sizeof tlbs / sizeof *tlbs; t++) {
-        char text[200];
-        snprintf(text, sizeof text,
-                 "{\"entries\": %u, \"ways\": %u, \"seconds\": 2.9e-9},"
-                 "{\"entries\": %u, \"ways\": %u, \"seconds\": 9e-9}",
-                 tlbs[t].first, tlbs[t].first_ways, tlbs[t].second, tlbs[t].second_ways);
-        const struct probe_tlb found = measured(text, 1 + t);
+        const struct probe_tlb found = measured(
+            formatted("{\"entries\": %u, \"ways\": %u, \"seconds\": 2.9e-9},"
+                      "{\"entries\": %u, \"ways\": %u, \"seconds\": 9e-9}",
+                      tlbs[t].first, tlbs[t].first_ways, tlbs[t].second, tlbs[t].second_ways),
+            1 + t);
         const double entries[] = {tlbs[t].first, tlbs[t].second};
         ck_assert_uint_eq(found.count, 2);
         for (size_t i = 0; i < 2; i++) {

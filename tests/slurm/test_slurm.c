@@ -12,20 +12,15 @@
  * yet. */
 #define TEST_LIMIT_SECONDS 120
 
-static struct child child;
-
 static void run(const char *const *changes, const char *const *argv)
 {
-    child_run(&child, changes, argv);
-    ck_assert_msg(child.status == 0, "exit status %d: %s%s", child.status, child.out, child.err);
+    run_plain(changes, argv, NULL);
 }
 
 /* Fails unless the environment that `env` printed has this line. */
 static void expect_line(const char *line)
 {
-    char with_end[8192];
-    snprintf(with_end, sizeof with_end, "\n%s\n", line);
-    ck_assert_msg(strstr(child.out, with_end), "no %s in:\n%s", line, child.out);
+    ck_assert_msg(strstr(child.out, formatted("\n%s\n", line)), "no %s in:\n%s", line, child.out);
 }
 
 static void write_plugstack(const char *arguments)
@@ -107,9 +102,8 @@ TEST(threads_of_a_rank_without_mpirun_have_what_slurm_gave)
 TEST(a_binding_that_nobody_asked_for_gives_way)
 {
     const char *path = scratch_path("uneven.json");
-    char variable[96];
     uint32_t better = here_write_uneven_profile(path);
-    snprintf(variable, sizeof variable, "SERVET_PROFILE=%s", path);
+    const char *variable = formatted("SERVET_PROFILE=%s", path);
     run(ARGV(variable),
         ARGV("srun", "-l", "-n", "1", "-c", "2", "--servet=mem", PROGRAMS "/pthreads", "1"));
     expect_of_task(0, 0, better);
@@ -161,16 +155,16 @@ TEST(a_verdict_counts_the_pus_of_the_step)
 TEST(tasks_lie_beside_their_gpus)
 {
     const char *path = scratch_path("gpus.json");
-    char variable[96], expected[96];
     here_write_gpu_profile(path, 0x10de, true);
-    snprintf(variable, sizeof variable, "SERVET_PROFILE=%s", path);
+    const char *variable = formatted("SERVET_PROFILE=%s", path);
     run(ARGV(variable, "OMP_NUM_THREADS=1"),
         ARGV("srun", "-l", "-n", "2", "--servet=mem,gpus,nics", "sh", "-c",
              "echo $CUDA_VISIBLE_DEVICES $UCX_NET_DEVICES "
              "$(grep Cpus_allowed_list /proc/self/status)"));
     for (unsigned task = 0; task < 2; task++) {
-        snprintf(expected, sizeof expected, "%u: GPU-%u%s Cpus_allowed_list: %u\n", task, task,
-                 task ? "" : " mlx5_0:1", task ? (unsigned)here_pus() - 1 : 0);
+        const char *expected =
+            formatted("%u: GPU-%u%s Cpus_allowed_list: %u\n", task, task, task ? "" : " mlx5_0:1",
+                      task ? (unsigned)here_pus() - 1 : 0);
         ck_assert_msg(strstr(child.out, expected), "no %s in:\n%s%s", expected, child.out,
                       child.err);
     }
@@ -211,8 +205,7 @@ TEST(a_wrong_value_is_refused_at_submission)
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         child_run(&child, NULL, ARGV(commands[i][0], "--servet=fast", commands[i][1]));
         ck_assert_int_ne(child.status, 0);
-        ck_assert_msg(strstr(child.err, "--servet=fast: expected mem, comm or off, or also gpus"),
-                      "%s", child.err);
+        child_err_says("--servet=fast: expected mem, comm or off, or also gpus");
         ck_assert_msg(child_lines(child.err, "") == 1, "more than one line:\n%s", child.err);
     }
 }
@@ -246,7 +239,7 @@ TEST(a_wrong_line_in_plugstack_is_told)
     write_plugstack("default=best");
     child_run(&child, NULL, ARGV("srun", "env"));
     ck_assert_int_ne(child.status, 0);
-    ck_assert_msg(strstr(child.err, "'default=best' in plugstack.conf: expected"), "%s", child.err);
+    child_err_says("'default=best' in plugstack.conf: expected");
 }
 
 TESTS(.seconds = TEST_LIMIT_SECONDS, .begin = here_need_two_pus, .setup = plain_plugstack,

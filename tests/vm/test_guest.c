@@ -22,7 +22,6 @@ enum { CORES = 8, PUS = 16, NODES = 4, PUS_OF_NODE = 4 };
  * more. */
 #define TEST_LIMIT_SECONDS 120
 
-static struct child child;
 static const char *library = "openmpi"; /* one for each boot: launchers are slow here */
 
 static const struct {
@@ -47,10 +46,9 @@ static const char *number(size_t value)
 static void run_openmp(const char *program, size_t threads, const char *priority,
                        const char *const *prefix)
 {
-    char count[64];
     const char *argv[8];
     size_t words = 0;
-    snprintf(count, sizeof count, "OMP_NUM_THREADS=%zu", threads);
+    const char *count = formatted("OMP_NUM_THREADS=%zu", threads);
     for (; prefix && prefix[words]; words++) {
         argv[words] = prefix[words];
     }
@@ -129,8 +127,7 @@ static void count_memory(double *mib)
             page_kib = strtod(size + strlen("kernelpagesize_kB="), NULL);
         }
         for (unsigned node = 0; node < NODES; node++) {
-            char key[8];
-            snprintf(key, sizeof key, " N%u=", node);
+            const char *key = formatted(" N%u=", node);
             const char *count = strstr(line, key);
             mib[node] += count ? strtod(count + strlen(key), NULL) * page_kib / 1024 : 0;
         }
@@ -237,9 +234,7 @@ TEST(priorities_spread_and_pack)
 static void switch_all_cpus_on(void)
 {
     for (uint32_t cpu = 1; cpu < PUS; cpu++) { /* CPU 0 cannot be switched off */
-        char path[128];
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/online", cpu);
-        truth_write(path, "1");
+        truth_write(formatted("/sys/devices/system/cpu/cpu%u/online", cpu), "1");
     }
 }
 
@@ -247,11 +242,9 @@ static void switch_all_cpus_on(void)
 static void switch_one_cpu_off(void)
 {
     struct truth_map all;
-    char path[128];
     switch_all_cpus_on(); /* whatever became of the test before */
     truth_ask_map(&all, ARGV("-n", number(CORES)));
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/online", all.pus[CORES / 2]);
-    truth_write(path, "0");
+    truth_write(formatted("/sys/devices/system/cpu/cpu%u/online", all.pus[CORES / 2]), "0");
 }
 
 /* Not in one test with the others: hwloc leaves the process with a mask without that CPU, for when
@@ -286,11 +279,9 @@ TEST(an_affinity_mask_is_respected)
 TEST(a_cpuset_is_respected)
 {
     const char *folder = "/sys/fs/cgroup/half", *cpus = "1-2,6-9,14";
-    char path[128], enter[160];
     mkdir(folder, 0755);
-    snprintf(path, sizeof path, "%s/cpuset.cpus", folder);
-    truth_write(path, cpus);
-    snprintf(enter, sizeof enter, "echo $$ >%s/cgroup.procs && exec \"$@\"", folder);
+    truth_write(formatted("%s/cpuset.cpus", folder), cpus);
+    const char *enter = formatted("echo $$ >%s/cgroup.procs && exec \"$@\"", folder);
     for (size_t priority = 0; priority < PRIORITIES; priority++) {
         expect_openmp(0, 5, priority, cpus, ARGV("/bin/sh", "-c", enter, "sh"));
     }
@@ -312,12 +303,11 @@ static const char *priority_of_ranks(void)
  * not built. */
 static bool run_ranks(const char *name, size_t ranks, size_t threads)
 {
-    char program[4096], launcher[64], count[64];
     const char *argv[24];
     size_t words = 0;
-    snprintf(program, sizeof program, "%s/%s_%s", PROGRAMS, library, name);
-    snprintf(launcher, sizeof launcher, "mpirun.%s", library);
-    snprintf(count, sizeof count, "OMP_NUM_THREADS=%zu", threads);
+    const char *program = formatted("%s/%s_%s", PROGRAMS, library, name);
+    const char *launcher = formatted("mpirun.%s", library);
+    const char *count = formatted("OMP_NUM_THREADS=%zu", threads);
     if (!is_built(program)) {
         return false;
     }
@@ -398,7 +388,6 @@ static void switch_balancing_off(void)
 static void run_pages(size_t ranks, const char *membind, uint32_t *nodes, uint32_t *foreign)
 {
     struct truth_map map;
-    char size[64], threads[64];
     size_t each = PUS / ranks, count = 0;
     switch_balancing_off();
     truth_ask_map(&map, ARGV("-r", number(ranks), "-t", number(each)));
@@ -412,12 +401,10 @@ static void run_pages(size_t ranks, const char *membind, uint32_t *nodes, uint32
     for (*foreign = 0; *foreign == nodes[0] || *foreign == nodes[count - 1];) {
         ++*foreign;
     }
-    snprintf(size, sizeof size, "OMPI_COMM_WORLD_LOCAL_SIZE=%zu", ranks);
-    snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%zu", each);
-    child_run_preloaded(&child, ARGV("OMPI_COMM_WORLD_LOCAL_RANK=1", size, threads, membind),
-                        ARGV(PROGRAMS "/pages", number(*foreign)));
-    ck_assert_msg(child.status == 0, "exit status %d: %s", child.status, child.err);
-    ck_assert_str_eq(child.err, "");
+    const char *size = formatted("OMPI_COMM_WORLD_LOCAL_SIZE=%zu", ranks);
+    run_preloaded(
+        ARGV("OMPI_COMM_WORLD_LOCAL_RANK=1", size, formatted("OMP_NUM_THREADS=%zu", each), membind),
+        ARGV(PROGRAMS "/pages", number(*foreign)), "silent");
 }
 
 static void expect_pages(const char *what, uint32_t node, int count)

@@ -12,9 +12,8 @@
 /* The first number in a file. */
 static uint32_t read_number(const char *format, uint32_t cpu)
 {
-    char path[256];
     unsigned number;
-    snprintf(path, sizeof path, format, cpu); /* NOLINT: the formats are those below */
+    const char *path = formatted(format, cpu); /* NOLINT: the formats are those below */
     FILE *file = fopen(path, "r");
     ck_assert_msg(file && fscanf(file, "%u", &number) == 1, "cannot read %s", path);
     fclose(file);
@@ -23,10 +22,9 @@ static uint32_t read_number(const char *format, uint32_t cpu)
 
 static uint32_t read_node(uint32_t cpu)
 {
-    char path[256];
     unsigned node = 0;
     bool found = false;
-    snprintf(path, sizeof path, CPU_FOLDER, cpu);
+    const char *path = formatted(CPU_FOLDER, cpu);
     DIR *folder = opendir(path);
     ck_assert_msg(folder, "cannot read %s", path);
     for (struct dirent *entry; !found && (entry = readdir(folder));) {
@@ -48,7 +46,6 @@ struct truth_place truth_place_of(uint32_t cpu)
 
 void truth_ask_map(struct truth_map *out, const char *const *arguments)
 {
-    static struct child child;
     const char *argv[16] = {SERVET_MAP};
     for (size_t i = 0; arguments[i]; i++) {
         argv[i + 1] = arguments[i];
@@ -64,15 +61,13 @@ void truth_ask_map(struct truth_map *out, const char *const *arguments)
     }
 }
 
-void truth_expect(const struct child *child, const struct truth_map *map, size_t ranks,
-                  size_t threads)
+void truth_expect(const struct child *of, const struct truth_map *map, size_t ranks, size_t threads)
 {
-    ck_assert_msg(child->status == 0, "exit status %d: %s%s", child->status, child->out,
-                  child->err);
+    ck_assert_msg(of->status == 0, "exit status %d: %s%s", of->status, of->out, of->err);
     ck_assert_uint_eq(map->count, ranks * threads);
-    ck_assert_uint_eq(child_lines(child->out, "worker "), map->count);
+    ck_assert_uint_eq(child_lines(of->out, "worker "), map->count);
     for (size_t i = 0; i < map->count; i++) {
-        child_expect(child, (int)(i / threads), (int)(i % threads), map->pus[i]);
+        child_expect(of, (int)(i / threads), (int)(i % threads), map->pus[i]);
     }
 }
 

@@ -45,15 +45,12 @@ static struct situation {
 
 static void set_number(const char *name, unsigned value)
 {
-    char text[16];
-    snprintf(text, sizeof text, "%u", value);
-    setenv(name, text, 1);
+    setenv(name, formatted("%u", value), 1);
 }
 
 static void set_environment(unsigned number, unsigned rank)
 {
     const struct job *job = &here.job[number];
-    char name[16];
     setenv("LD_PRELOAD", CHILD_PRELOAD, 1);
     setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1);
     setenv("SERVET_PROFILE", here.machine->path, 1);
@@ -64,8 +61,7 @@ static void set_environment(unsigned number, unsigned rank)
         set_number("OMP_NUM_THREADS", job->team + 1);
     }
     if (job->ranks) {
-        snprintf(name, sizeof name, "job-%u", number);
-        setenv("PMIX_NAMESPACE", name, 1);
+        setenv("PMIX_NAMESPACE", formatted("job-%u", number), 1);
         set_number("OMPI_COMM_WORLD_LOCAL_RANK", rank);
         set_number("OMPI_COMM_WORLD_LOCAL_SIZE", job->size);
     }
@@ -332,13 +328,11 @@ static void draw_job(unsigned number, unsigned situation, unsigned pus)
     }
     job->own = rand() % 4 == 0 ? 1 + (unsigned)rand() % 2 : 0;
     for (unsigned rank = 0; rank < job->size; rank++) {
-        char name[48];
         job->process[rank].job = job;
         ck_assert_int_eq(pipe(job->process[rank].in), 0);
         ck_assert_int_eq(pipe(job->process[rank].out), 0);
-        snprintf(name, sizeof name, "%u-%u-%u.json", situation, number, rank);
         snprintf(job->process[rank].report, sizeof job->process[rank].report, "%s",
-                 scratch_path(name));
+                 scratch_path(formatted("%u-%u-%u.json", situation, number, rank)));
     }
 }
 
@@ -392,12 +386,11 @@ static void close_all(void)
 
 static unsigned wrong_in(unsigned situation, unsigned seed, const struct machine *machine)
 {
-    char name[32];
     const unsigned pus = (unsigned)machine->profile->classes[0].pus.count;
     srand(seed * 100003 + situation);
     here = (struct situation){.jobs = 1 + (unsigned)rand() % MOST_JOBS, .machine = machine};
-    snprintf(name, sizeof name, "registry-%u", situation);
-    snprintf(here.registry, sizeof here.registry, "%s", scratch_path(name));
+    snprintf(here.registry, sizeof here.registry, "%s",
+             scratch_path(formatted("registry-%u", situation)));
     ck_assert_int_eq(pipe(here.orders), 0);
     for (unsigned i = 0; i < here.jobs; i++) {
         draw_job(i, situation, pus);

@@ -66,13 +66,13 @@ static void set_environment(unsigned number)
 static void be_container(unsigned number)
 {
     const struct container *own = &here.container[number];
-    char byte, threads[16];
+    char byte;
     dup2(own->in[0], STDIN_FILENO);
     dup2(own->out[1], STDOUT_FILENO);
     if (number > 0) {
         enter_container();
     }
-    snprintf(threads, sizeof threads, "%u", here.team - 1);
+    const char *threads = formatted("%u", here.team - 1);
     need_0(write(STDOUT_FILENO, "here\n", 5) != 5 || read(own->begin[0], &byte, 1) != 1);
     for (int file = 3; file < 256; file++) {
         close(file);
@@ -204,13 +204,13 @@ TEST(containers_keep_apart_whenever_they_start, .loops = 3)
 static void need_containers(void)
 {
     int status = 0;
-    const pid_t child = fork();
-    if (child == 0) {
+    const pid_t inside = fork();
+    if (inside == 0) {
         need_0(unshare(CLONE_NEWTIME));
         enter_container();
         _exit(0);
     }
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+    if (inside < 0 || waitpid(inside, &status, 0) != inside || status != 0) {
         fprintf(stderr, "skipped: no namespaces for containers\n");
         exit(77);
     }
