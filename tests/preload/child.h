@@ -28,7 +28,7 @@ struct child {
  * run fails the test. */
 void child_run(struct child *of, const char *const *changes, const char *const *argv);
 
-/* Most tests look at one program at a time: the last that ran, and what it does without the shim. */
+/* Most tests look at one program at a time: the last that ran, and the same without the shim. */
 extern struct child child, plain;
 
 /* Runs `child`, which must end with 0, without the shim and with it. `told` (NULL: nothing is

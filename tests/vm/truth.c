@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/base/scratch.h"
+
 #define CPU_FOLDER "/sys/devices/system/cpu/cpu%u/"
 
 /* The first number in a file. */
