@@ -66,9 +66,12 @@
 #define IDLING 0.8
 /* So many looks in turn make something last. */
 #define LASTING 3u
-/* The program's static TLS is part of it. One of libc's would later be given to a thread of the
- * program, which may ask for its size. */
-#define STACK_BYTES (256 * 1024)
+/* The program's static TLS is part of the stack. One of libc's would later be given to a thread of
+ * the program, which may ask for its size. */
+struct room {
+    struct pin_idling idling;
+    _Alignas(64) unsigned char stack[256 * 1024];
+};
 
 enum { NO_WATCH, IN_CHANGE, ON, UNABLE };
 
@@ -84,7 +87,7 @@ static struct {
 static struct {
     uint64_t at_ns, own_ns; /* when it was; processor time of this process */
     double passed_ns, own_passed_ns;
-    struct profile_ticks *before, *now;  /* of each PU; NULL: not known */
+    struct pin_idling *idling;
     struct profile_mask own, used, held; /* PUs of the plan; of our threads; of other jobs */
     struct profile_mask idle;            /* those that idle, of no job and none of our threads */
     unsigned calm;                       /* looks in turn in which the PUs were our own */
@@ -171,65 +174,31 @@ static void each_thread(void (*act)(const struct subject *it))
 
 /* -- PUs -- */
 
-static void get_own_pus(struct profile_mask *out)
-{
-    pin_process_lock();
-    *out = pin_here.plan.own;
-    pin_process_unlock();
-}
-
-/* Since the last look; below 0: not known. */
-static double idled_ns(uint32_t pu)
-{
-    return (double)profile_ticks_idled(&look.before[pu], &look.now[pu]) * PROFILE_TICK_NS;
-}
-
+/* Since the last look. */
 static double busy_ns(uint32_t pu)
 {
-    const double stolen = (double)(look.now[pu].stolen - look.before[pu].stolen) * PROFILE_TICK_NS;
-    const double busy = look.passed_ns - stolen - idled_ns(pu);
-    return idled_ns(pu) < 0 || busy < 0 ? 0 : busy;
+    const struct profile_ticks *before = &look.idling->before[pu], *now = &look.idling->now[pu];
+    const double idled = pin_idled_ns(look.idling, pu),
+                 stolen = (double)(now->stolen - before->stolen) * PROFILE_TICK_NS,
+                 busy = look.passed_ns - stolen - idled;
+    return idled < 0 || busy < 0 ? 0 : busy;
 }
 
 /* PUs that have idled and that no other job and none of our threads has; were they our own? */
 static void find_idle(void)
 {
     double busy = 0;
-    pin_process_lock();
-    pin_registry_look(&pin_here.registry, &look.own, &look.held);
-    pin_process_unlock();
     look.idle = (struct profile_mask){0};
     profile_mask_unite(&look.used, &look.held);
     PROFILE_MASK_EACH(&look.own, pu)
     {
         busy += busy_ns(pu);
         if (!profile_mask_has(&look.used, pu) &&
-            idled_ns(pu) + PROFILE_TICK_NS > IDLING * look.passed_ns) {
+            pin_idled_ns(look.idling, pu) + PROFILE_TICK_NS > IDLING * look.passed_ns) {
             profile_mask_add(&look.idle, pu);
         }
     }
     look.calm = busy - look.own_passed_ns < WAITING * look.passed_ns ? look.calm + 1 : 0;
-}
-
-/* Reads the idle counters. True: those of the last look are known as well. */
-static bool read_ticks(void)
-{
-    static _Atomic(void *) pages;
-    struct profile_ticks *room =
-        pin_pages_map_once(&pages, 2 * PROFILE_MASK_PUS * sizeof *look.now);
-    const bool before_is_known = look.now != NULL;
-    size_t pus = 0;
-    get_own_pus(&look.own);
-    PROFILE_MASK_EACH(&look.own, pu)
-    {
-        pus = pu + 1;
-    }
-    look.before = look.now;
-    look.now = look.before == room ? room + PROFILE_MASK_PUS : room;
-    if (!room || profile_ticks_get(look.now, pus) < 0) {
-        look.now = NULL;
-    }
-    return before_is_known && look.now;
 }
 
 /* -- moving -- */
@@ -323,6 +292,21 @@ static void treat_left(void)
     atomic_fetch_add(&watch.tightened, (unsigned)placed);
 }
 
+static void treat_all(void)
+{
+    pin_process_lock();
+    look.own = pin_here.plan.own;
+    pin_registry_look(&pin_here.registry, &look.own, &look.held);
+    pin_process_unlock();
+    if (pin_idling_read(look.idling, &look.own)) {
+        find_idle();
+        each_thread(treat);
+        if (look.any_left) {
+            treat_left();
+        }
+    }
+}
+
 /* -- one look -- */
 
 /* A table of files of its own: its files take no descriptor that the program would get, and no pipe
@@ -332,6 +316,7 @@ static void prepare(void)
 {
     const int verbose = pin_here.options.verbose ? STDERR_FILENO + 1 : 0;
     look.has_looked = true;
+    look.idling->is_known = false;
     look.kept = pin_here.registry.kept;
     profile_syscall(SYS_close_range, look.kept > verbose ? look.kept + 1 : verbose, (long)UINT_MAX,
                     CLOSE_RANGE_UNSHARE, 0, 0, 0);
@@ -357,7 +342,7 @@ static bool has_threads(void)
 static uint64_t look_around(uint64_t period_ns)
 {
     const uint64_t at_ns = profile_now_ns(), own_ns = profile_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    const bool had_ticks = look.now != NULL;
+    const bool had_ticks = look.idling->is_known;
     look.passed_ns = (double)(at_ns - look.at_ns);
     look.own_passed_ns = (double)(own_ns - look.own_ns);
     look.changed = false;
@@ -367,14 +352,10 @@ static uint64_t look_around(uint64_t period_ns)
     const bool needs_ticks = look.any_waits || look.any_away || look.any_left;
     look.at_ns = at_ns;
     look.own_ns = own_ns;
-    if (!needs_ticks) {
-        look.now = NULL;
-    } else if (read_ticks()) {
-        find_idle();
-        each_thread(treat);
-        if (look.any_left) {
-            treat_left();
-        }
+    if (needs_ticks) {
+        treat_all();
+    } else {
+        look.idling->is_known = false;
     }
     const uint64_t longer_ns = period_ns + period_ns / LATER;
     return needs_ticks && !had_ticks ? SOON_NS
@@ -411,18 +392,20 @@ static void *watch_main(void *unused)
 
 static int start_thread(void)
 {
-    static _Atomic(void *) stack;
+    static _Atomic(void *) pages;
+    struct room *room = pin_pages_map_once(&pages, sizeof *room);
     pthread_attr_t attributes;
     sigset_t all, before;
-    int rc = pin_pages_map_once(&stack, STACK_BYTES) ? pthread_attr_init(&attributes) : ENOMEM;
+    int rc = room ? pthread_attr_init(&attributes) : ENOMEM;
     if (rc != 0) {
         return -rc;
     }
     memset(&look, 0, sizeof look);
+    look.idling = &room->idling;
     look.at_ns = profile_now_ns();
     look.own_ns = profile_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     atomic_store(&watch.stop, 0);
-    pthread_attr_setstack(&attributes, atomic_load(&stack), STACK_BYTES);
+    pthread_attr_setstack(&attributes, room->stack, sizeof room->stack);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for its threads */
     rc = PIN_LIBC(pthread_create)(&watch.thread, &attributes, watch_main, NULL);
@@ -436,8 +419,10 @@ static int start_thread(void)
 /* A thread that is not watched is put where nothing else runs, or where it is a team's. */
 static void avoid_busy_pus(void)
 {
-    struct profile_mask own, busy;
-    get_own_pus(&own);
+    struct profile_mask busy;
+    pin_process_lock();
+    const struct profile_mask own = pin_here.plan.own;
+    pin_process_unlock();
     if (!pin_foreign_load_pus(&own, 0, &busy)) {
         busy = own;
     }
