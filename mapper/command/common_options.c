@@ -14,6 +14,7 @@
 #include "profile/base/guess.h"
 #include "profile/base/mask.h"
 #include "profile/model.h"
+#include "profile/scope.h"
 
 void map_refuse_if(bool wrong, const char *text)
 {
@@ -84,14 +85,9 @@ static int allowed_of_view(struct map_view *view, const struct map_limits *limit
 int map_allowed_pus(const struct servet_profile *profile, const struct map_limits *limits,
                     struct profile_set *out, struct servet_error *error)
 {
-    struct map_view view;
-    int rc = map_view_make(profile, MAP_MEMORY, 1, &view, error);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = allowed_of_view(&view, limits, out, error);
-    map_view_free(&view);
-    return map_out_of_memory(rc, error);
+    FREED_BY(map_view_free) struct map_view view = {0};
+    TRY(map_view_make(profile, MAP_MEMORY, 1, &view, error));
+    return map_out_of_memory(allowed_of_view(&view, limits, out, error), error);
 }
 
 enum { CPUSET = 0x300 };
@@ -296,14 +292,14 @@ static int add_list(struct job_nodes *job, const char *list)
         return profile_error(job->error, -EINVAL, "%s: expected names of nodes, got '%s'",
                              job->source, list);
     }
-    int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < count; i++) {
-        rc = profile_hostlist_name(list, i, name, sizeof name);
-        rc = rc < 0 ? profile_error(job->error, -EINVAL, "%s: a name of a node is too long",
-                                    job->source)
-                    : add_node(job, name);
+    for (uint32_t i = 0; i < count; i++) {
+        if (profile_hostlist_name(list, i, name, sizeof name) < 0) {
+            return profile_error(job->error, -EINVAL, "%s: a name of a node is too long",
+                                 job->source);
+        }
+        TRY(add_node(job, name));
     }
-    return rc;
+    return 0;
 }
 
 static int finish_job(struct job_nodes *job, int rc, struct profile_set *pus)

@@ -4,6 +4,7 @@
 
 #include "mapper/devices/choice.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 
 /* -- dealing -- */
 
@@ -108,11 +109,10 @@ int map_choice_deal(struct map_choice *c, const struct profile_device *const *gp
         deal_item(&d, i);
     }
     sort_alike(&d);
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < d.items; i++) {
-        rc = map_choice_hold(c, begin + (by_gpu ? d.bin[i] : i), gpus[by_gpu ? i : d.bin[i]]);
+    for (size_t i = 0; i < d.items; i++) {
+        TRY(map_choice_hold(c, begin + (by_gpu ? d.bin[i] : i), gpus[by_gpu ? i : d.bin[i]]));
     }
-    return rc;
+    return 0;
 }
 
 /* -- what a placement is worth -- */

@@ -9,6 +9,7 @@
 #include "mapper/devices/choice.h"
 #include "mapper/weights/weights.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 
 /* -- sharing out -- */
 
@@ -192,9 +193,7 @@ static int divide_sites(struct map_choice *c, const struct map_site *sites, size
     struct map_site *out = parts + *part_count;
     size_t out_count = ranks < count ? ranks : count;
     for (size_t s = 0; s < count; s++) {
-        if (join_sites(c, &out[s * out_count / count], &sites[s]) < 0) {
-            return -ENOMEM;
-        }
+        TRY(join_sites(c, &out[s * out_count / count], &sites[s]));
     }
     share_out(ranks, out, out_count);
     *part_count += out_count;
@@ -219,22 +218,24 @@ static int divide_nodes(struct map_choice *c, size_t ranks, struct map_site *par
 {
     struct map_site *nodes = map_arena_get(c->arena, c->site_count, sizeof *nodes);
     size_t count = 0;
-    int rc = nodes ? 0 : -ENOMEM;
-    for (size_t s = 0, end; rc == 0 && s < c->site_count; s = end, count++) {
+    if (!nodes) {
+        return -ENOMEM;
+    }
+    for (size_t s = 0, end; s < c->site_count; s = end, count++) {
         end = end_of_node(c, s);
-        for (size_t i = s; rc == 0 && i < end; i++) {
-            rc = join_sites(c, &nodes[count], &c->sites[i]);
+        for (size_t i = s; i < end; i++) {
+            TRY(join_sites(c, &nodes[count], &c->sites[i]));
         }
     }
-    if (rc < 0 || ranks < count) {
-        return rc < 0 ? rc : divide_sites(c, nodes, count, ranks, parts, part_count);
+    if (ranks < count) {
+        return divide_sites(c, nodes, count, ranks, parts, part_count);
     }
     share_out(ranks, nodes, count);
-    for (size_t n = 0, s = 0, end; rc == 0 && n < count; n++, s = end) {
+    for (size_t n = 0, s = 0, end; n < count; n++, s = end) {
         end = end_of_node(c, s);
-        rc = divide_sites(c, &c->sites[s], end - s, nodes[n].ranks, parts, part_count);
+        TRY(divide_sites(c, &c->sites[s], end - s, nodes[n].ranks, parts, part_count));
     }
-    return rc;
+    return 0;
 }
 
 /* -- ranks of a site -- */
@@ -271,12 +272,11 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
     struct profile_set taken = {map_arena_get(c->arena, c->node->of->pus.count, sizeof *taken.ids),
                                 0};
     size_t total = 0;
-    for (size_t i = 0; threads && i < count; i++) {
-        threads[i] = map_threads_of(all, ranks[i]);
-        total += threads[i];
+    for (size_t i = 0; i < count; i++) {
+        total += map_threads_of(all, ranks[i]);
     }
     uint32_t *pus = map_arena_get(c->arena, total, sizeof *pus);
-    if (!threads || !taken.ids || !pus) {
+    if (c->arena->is_short) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < set->count; i++) {
@@ -290,15 +290,18 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
     request.allowed = set;
     request.taken = &taken;
     request.whole = true;
-    int rc = count ? map_domains(&c->view.profile, &request, pus, error) : 0;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
+        threads[i] = map_threads_of(all, ranks[i]);
+    }
+    TRY(count ? map_domains(&c->view.profile, &request, pus, error) : 0);
+    for (size_t i = 0; i < count; i++) {
         uint32_t *out = c->pus + c->first[ranks[i]];
         for (uint32_t t = 0; t < threads[i]; t++) {
             c->used[*pus] = true;
             out[t] = c->node->first_pu + *pus++;
         }
     }
-    return rc;
+    return 0;
 }
 
 /* Is the PU near GPUs of a rank that is still to be placed? */
@@ -378,8 +381,10 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
 {
     size_t *here = map_arena_get(c->arena, end - begin, sizeof *here), rank = begin;
     const struct map_site **away = map_arena_get(c->arena, end - begin, sizeof *away);
-    int rc = here && away ? 0 : -ENOMEM;
-    for (size_t s = 0; rc == 0 && s < c->site_count; s++) {
+    if (!here || !away) {
+        return -ENOMEM;
+    }
+    for (size_t s = 0; s < c->site_count; s++) {
         const struct map_site *site = &c->sites[s];
         size_t room = count_free(c, &site->pus), here_count = 0;
         for (size_t r = 0; r < site->ranks; r++, rank++) {
@@ -391,14 +396,12 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
                 away[rank - begin] = site;
             }
         }
-        if (rc == 0) {
-            rc = map_ranks(c, &site->pus, here, here_count, error);
-        }
+        TRY(map_ranks(c, &site->pus, here, here_count, error));
     }
-    for (size_t r = begin; rc == 0 && r < end; r++) {
-        rc = away[r - begin] ? place_away(c, away + (r - begin), end - r, r, error) : 0;
+    for (size_t r = begin; r < end; r++) {
+        TRY(away[r - begin] ? place_away(c, away + (r - begin), end - r, r, error) : 0);
     }
-    return rc;
+    return 0;
 }
 
 /* -- a node -- */
@@ -458,11 +461,9 @@ static int choose_better(struct map_choice *c, size_t begin, size_t end, struct 
         const bool beside = (way == 0) != (threads >= cores);
         memset(c->holds + begin, 0, ranks * sizeof(struct map_hold *));
         mark_taken(c);
-        int rc = beside ? place_by_sites(c, begin, end, error) : place_freely(c, begin, end, error);
-        if (rc < 0 || map_choice_deal(c, c->sites->gpus, count_gpus(c, false), begin, end) < 0 ||
-            map_choice_weigh(c, begin, end, &merit) < 0) {
-            return rc < 0 ? rc : -ENOMEM;
-        }
+        TRY((beside ? place_by_sites : place_freely)(c, begin, end, error));
+        TRY(map_choice_deal(c, c->sites->gpus, count_gpus(c, false), begin, end));
+        TRY(map_choice_weigh(c, begin, end, &merit));
         if (way == 0 || merit < best) {
             best = merit;
             memcpy(pus, c->pus + c->first[begin], threads * sizeof *pus);
@@ -521,7 +522,7 @@ static int find_nodes(const struct servet_profile *profile,
             gpus += part->of->devices[i].kind == PROFILE_GPU;
         }
         if (!part->allowed.count || !gpus) {
-            profile_set_free(&part->allowed);
+            map_part_free(part);
             continue;
         }
         if (request->gpus != MAP_ALL_GPUS && request->gpus > gpus) {
@@ -547,53 +548,57 @@ static int find_nodes(const struct servet_profile *profile,
 }
 
 /* Ranks go to nodes in blocks, in proportion to their GPUs. */
-static int place_by_gpus(struct map_choice *c, const struct servet_profile *profile,
-                         struct servet_error *error)
+static int place_by_gpus(struct map_choice *c, struct servet_error *error)
 {
-    size_t all = profile_node_count(profile), rank = 0, ranks = c->request->ranks.ranks;
+    size_t all = profile_node_count(c->profile), rank = 0, ranks = c->request->ranks.ranks;
     struct nodes nodes = {.parts = map_arena_get(c->arena, all, sizeof *nodes.parts),
                           .sites = map_arena_get(c->arena, all, sizeof *nodes.sites)};
     if (!nodes.parts || !nodes.sites) {
         return -ENOMEM;
     }
-    int rc = find_nodes(profile, c->request, &nodes, error);
+    int rc = find_nodes(c->profile, c->request, &nodes, error);
     size_t used = ranks < nodes.count ? ranks : nodes.count;
     share_out(rc == 0 ? ranks : 0, nodes.sites, used);
     for (size_t n = 0; rc == 0 && n < used; rank += nodes.sites[n++].ranks) {
         rc = choose_node(c, &nodes.parts[n], rank, rank + nodes.sites[n].ranks, error);
     }
     for (size_t n = 0; n < nodes.count; n++) {
-        profile_set_free(&nodes.parts[n].allowed);
+        map_part_free(&nodes.parts[n]);
     }
     return rc;
 }
 
 /* -- the request -- */
 
+static int choose_all(struct map_choice *c, struct map_devices *out, struct servet_error *error)
+{
+    const struct map_device_request *request = c->request;
+    const size_t ranks = request->ranks.ranks;
+    c->first = map_arena_get(c->arena, ranks + 1, sizeof *c->first);
+    c->holds = map_arena_get(c->arena, ranks, sizeof *c->holds);
+    if (c->arena->is_short) {
+        return -ENOMEM;
+    }
+    for (size_t r = 0; r < ranks; r++) {
+        c->first[r + 1] = c->first[r] + map_threads_of(&request->ranks, r);
+    }
+    TRY(request->gpus ? place_by_gpus(c, error)
+                      : map_domains(c->profile, &request->ranks, c->pus, error));
+    if (request->nics) {
+        TRY(map_choose_nics(c, error));
+    }
+    return map_choice_devices(c, out);
+}
+
 int map_devices(const struct servet_profile *profile, const struct map_device_request *request,
                 uint32_t *pus, struct map_devices *out, struct servet_error *error)
 {
-    struct map_arena arena = {0};
+    FREED_BY(map_arena_free) struct map_arena arena = {0};
     const size_t ranks = request->ranks.ranks;
     struct map_choice c = {.arena = &arena, .profile = profile, .request = request, .pus = pus};
     if (ranks < 1 || ranks >= MAP_WORKER_LIMIT) {
         return profile_error(error, -EINVAL, "ranks: expected a number from 1 to %u, got %zu",
                              MAP_WORKER_LIMIT - 1, ranks);
     }
-    c.first = map_arena_get(&arena, ranks + 1, sizeof *c.first);
-    c.holds = map_arena_get(&arena, ranks, sizeof *c.holds);
-    for (size_t r = 0; !arena.is_short && r < ranks; r++) {
-        c.first[r + 1] = c.first[r] + map_threads_of(&request->ranks, r);
-    }
-    int rc = arena.is_short  ? -ENOMEM
-             : request->gpus ? place_by_gpus(&c, profile, error)
-                             : map_domains(profile, &request->ranks, pus, error);
-    if (rc == 0 && request->nics) {
-        rc = map_choose_nics(&c, error);
-    }
-    if (rc == 0) {
-        rc = map_choice_devices(&c, out);
-    }
-    map_arena_free(&arena);
-    return map_out_of_memory(rc, error);
+    return map_out_of_memory(choose_all(&c, out, error), error);
 }

@@ -4,6 +4,7 @@
 
 #include "mapper/devices/choice.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 
 int map_choice_hold(struct map_choice *c, size_t rank, const struct profile_device *device)
 {
@@ -75,8 +76,7 @@ static size_t find_nics(const struct profile_class *of, const struct profile_dev
 
 static int give_nearest(struct map_choice *c, const struct cards *cards)
 {
-    int rc = 0;
-    for (size_t rank = cards->begin; rc == 0 && rank < cards->end; rank++) {
+    for (size_t rank = cards->begin; rank < cards->end; rank++) {
         size_t best = 0;
         enum map_distance least = map_choice_distance(c, cards->nics[0], rank);
         for (size_t i = 1; i < cards->count; i++) {
@@ -87,9 +87,9 @@ static int give_nearest(struct map_choice *c, const struct cards *cards)
             }
         }
         cards->load[best]++;
-        rc = map_choice_hold(c, rank, cards->nics[best]);
+        TRY(map_choice_hold(c, rank, cards->nics[best]));
     }
-    return rc;
+    return 0;
 }
 
 /* A card that no rank has goes to the rank beside it, or in its NUMA node, that has got fewest of
@@ -120,8 +120,7 @@ int map_choose_nics(struct map_choice *c, struct servet_error *error)
 {
     const size_t ranks = c->request->ranks.ranks;
     size_t *more = map_arena_get(c->arena, ranks, sizeof *more);
-    int rc = more ? 0 : -ENOMEM;
-    for (size_t begin = 0, end; rc == 0 && begin < ranks; begin = end) {
+    for (size_t begin = 0, end; begin < ranks; begin = end) {
         struct profile_place here, there;
         profile_locate(c->profile, c->pus[c->first[begin]], &here);
         for (end = begin + 1; end < ranks; end++) {
@@ -137,18 +136,20 @@ int map_choose_nics(struct map_choice *c, struct servet_error *error)
                               .begin = begin,
                               .end = end,
                               .more = more};
-        bool room = cards.nics && cards.load;
-        cards.count = room ? find_nics(of, cards.nics) : 0;
-        if (room && !cards.count) {
+        if (c->arena->is_short) {
+            return -ENOMEM;
+        }
+        cards.count = find_nics(of, cards.nics);
+        if (!cards.count) {
             return profile_error(error, -EINVAL,
                                  "--nics: expected a machine with network cards, none is known");
         }
-        rc = room ? give_nearest(c, &cards) : -ENOMEM;
-        for (size_t i = 0; rc == 0 && i < cards.count; i++) {
-            rc = cards.load[i] ? 0 : give_left_over(c, &cards, cards.nics[i]);
+        TRY(give_nearest(c, &cards));
+        for (size_t i = 0; i < cards.count; i++) {
+            TRY(cards.load[i] ? 0 : give_left_over(c, &cards, cards.nics[i]));
         }
     }
-    return rc;
+    return 0;
 }
 
 /* -- the list -- */

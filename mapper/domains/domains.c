@@ -13,6 +13,7 @@
 #include "mapper/domains/domains.h"
 #include "mapper/map.h"
 #include "mapper/weights/weights.h"
+#include "profile/scope.h"
 
 /* Where the kinds of PUs begin when their ranks are summed: caches of 2^24 workers stay below. */
 #define KIND_SHIFT 48
@@ -126,18 +127,16 @@ static int choose_nodes(struct hybrid *h, const struct map_order *nodes)
             return -ENOMEM;
         }
         count_room(h, nodes, by == 0, room);
-        bool packed = h->request->priority == MAP_COMMUNICATION && by < 2;
-        if (packed) {
-            rc = pack_nodes(h, room, count);
-        } else {
-            rc = map_share_out(h->shares, h->request->ranks, room, count,
-                               by < 2 ? MAP_FIT_THREADS : MAP_FIT_NOTHING);
-        }
+        rc = h->request->priority == MAP_COMMUNICATION && by < 2
+                 ? pack_nodes(h, room, count)
+                 : map_share_out(h->shares, h->request->ranks, room, count,
+                                 by < 2 ? MAP_FIT_THREADS : MAP_FIT_NOTHING);
     }
-    for (size_t r = 0; rc == 0 && r < h->request->ranks; r++) {
+    TRY(rc);
+    for (size_t r = 0; r < h->request->ranks; r++) {
         h->shares[r].box = nodes->item[h->shares[r].box];
     }
-    return rc;
+    return 0;
 }
 
 /* -- inside a node -- */
@@ -151,10 +150,7 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
     }
     const struct servet_profile *profile = map_one_node(h->view->classes[class_index].of, &m->node);
     size_t load = h->threads + h->slots.taken_count;
-    int rc = map_view_make(profile, h->request->priority, load, &m->view, NULL);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(map_view_make(profile, h->request->priority, load, &m->view, NULL));
     m->made = true;
     m->load = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->load);
     for (size_t i = 0; i < 2; i++) {
@@ -330,16 +326,23 @@ static int place_ranks(struct hybrid *h, const struct filling *f, uint32_t whole
 {
     struct map_cut cut = {whole, f->pack};
     memcpy(h->cut, f->shares, f->ranks * sizeof *f->shares);
-    int rc = take_in_order(h, f) ? 0 : map_split(&f->units, cut, h->cut, f->ranks);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(take_in_order(h, f) ? 0 : map_split(&f->units, cut, h->cut, f->ranks));
     memset(f->machine->load, 0, f->machine->view.leaf_count * sizeof *f->machine->load);
-    for (size_t low = 0, high, threads; rc == 0 && low < f->ranks; low = high) {
+    for (size_t low = 0, high, threads; low < f->ranks; low = high) {
         high = low + count_together(h, low, f->ranks, &threads);
-        rc = place_together(h, f, low, high, threads);
+        TRY(place_together(h, f, low, high, threads));
     }
-    return rc;
+    return 0;
+}
+
+/* The same, and what they share. */
+static int try_regions(struct hybrid *h, const struct filling *f, uint32_t whole,
+                       struct map_sharing *out)
+{
+    TRY(place_ranks(h, f, whole));
+    map_machine_sharing(f->machine, out);
+    out->crowd = map_machine_crowd(f->machine, h->out, h->first, f->shares, f->ranks);
+    return 0;
 }
 
 /* Whole groups are a rank's own; but where ranks do not divide them, some ranks share a group while
@@ -351,20 +354,14 @@ static int choose_regions(struct hybrid *h, const struct filling *f)
     struct map_machine *m = f->machine;
     struct map_sharing sharing = {.most = m->most[0]}, least = {.most = m->most[1]};
     uint32_t whole = f->units.order->depth;
-    bool fits = f->threads <= f->item_count, good = false;
-    if (f->pack || f->ranks < 2 || !fits || h->request->whole) {
+    if (f->pack || f->ranks < 2 || f->threads > f->item_count || h->request->whole) {
         return place_ranks(h, f, whole);
     }
-    int rc = place_ranks(h, f, 0);
-    map_machine_sharing(m, &least);
-    least.crowd = map_machine_crowd(m, h->out, h->first, f->shares, f->ranks);
-    for (; rc == 0 && !good; whole--) {
-        rc = place_ranks(h, f, whole);
-        map_machine_sharing(m, &sharing);
-        sharing.crowd = map_machine_crowd(m, h->out, h->first, f->shares, f->ranks);
-        good = whole == 0 || map_sharing_no_worse(m, &sharing, &least);
-    }
-    return rc;
+    TRY(try_regions(h, f, 0, &least));
+    do {
+        TRY(try_regions(h, f, whole, &sharing));
+    } while (!map_sharing_no_worse(m, &sharing, &least) && whole-- > 0);
+    return 0;
 }
 
 /* Communication priority packs; but where no PU is nearer than another that gains nothing, and what
@@ -474,10 +471,7 @@ static int fill_node(struct hybrid *h, uint32_t node, struct map_share *shares, 
 {
     const struct map_node *at = &h->view->nodes[node];
     struct filling f = {.at = at, .shares = shares, .ranks = ranks};
-    int rc = make_machine(h, at->class_index, &f.machine);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(make_machine(h, at->class_index, &f.machine));
     struct map_machine *m = f.machine;
     for (size_t r = 0; r < ranks; r++) {
         f.threads += shares[r].threads;
@@ -488,22 +482,19 @@ static int fill_node(struct hybrid *h, uint32_t node, struct map_share *shares, 
         }
     }
     if (h->request->priority == MAP_COMMUNICATION && !h->request->paper) {
-        rc = keep_smallest_group(h, m, at->first_leaf, f.threads, &f.item_count);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(keep_smallest_group(h, m, at->first_leaf, f.threads, &f.item_count));
     }
     choose_units(h, &f);
     f.pack = packs(h, &f);
-    rc = choose_regions(h, &f);
-    for (size_t r = 0; rc == 0 && r < ranks; r++) {
+    TRY(choose_regions(h, &f));
+    for (size_t r = 0; r < ranks; r++) {
         fill_cores(h, &f, &shares[r]);
         uint32_t *out = h->out + h->first[shares[r].rank];
         for (uint32_t t = 0; t < shares[r].threads; t++) {
             out[t] = h->view->pu[at->first_leaf + out[t]];
         }
     }
-    return rc;
+    return 0;
 }
 
 /* -- the request -- */
@@ -567,39 +558,22 @@ static int fill_nodes(struct hybrid *h)
         return -ENOMEM;
     }
     find_usable(h);
-    int rc = choose_nodes(h, &nodes);
-    for (size_t low = 0, high; rc == 0 && low < h->request->ranks; low = high) {
+    TRY(choose_nodes(h, &nodes));
+    for (size_t low = 0, high; low < h->request->ranks; low = high) {
         uint32_t node = h->shares[low].box;
         for (high = low + 1; high < h->request->ranks && h->shares[high].box == node; high++) {
         }
-        rc = fill_node(h, node, h->shares + low, high - low);
+        TRY(fill_node(h, node, h->shares + low, high - low));
     }
-    return rc;
-}
-
-static int map_in_view(struct hybrid *h, struct servet_error *error)
-{
-    const struct map_domain_request *request = h->request;
-    int rc = map_slots_make(h->view, request->allowed, request->taken, &h->slots, error);
-    if (rc == 0) {
-        rc = fill_nodes(h);
-    }
-    for (size_t c = 0; h->machines && c < h->view->class_count; c++) {
-        if (h->machines[c].made) {
-            map_view_free(&h->machines[c].view);
-        }
-    }
-    return rc;
+    return 0;
 }
 
 int map_domains(const struct servet_profile *profile, const struct map_domain_request *request,
                 uint32_t *out, struct servet_error *error)
 {
     struct hybrid h = {.request = request, .out = out};
-    int rc = sum_threads(&h, error);
-    if (rc < 0) {
-        return rc;
-    }
+    FREED_BY(map_view_free) struct map_view view = {0};
+    TRY(sum_threads(&h, error));
     if (h.threads == request->ranks) {
         struct map_request narrow = {.priority = request->priority,
                                      .workers = request->ranks,
@@ -609,14 +583,13 @@ int map_domains(const struct servet_profile *profile, const struct map_domain_re
                                      .known = true};
         return map_workers(profile, &narrow, out, NULL, error);
     }
-    struct map_view view;
     size_t load = h.threads + (request->taken ? request->taken->count : 0);
-    rc = map_view_make(profile, request->priority, load, &view, error);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(map_view_make(profile, request->priority, load, &view, error));
     h.view = &view;
-    rc = map_in_view(&h, error);
-    map_view_free(&view);
+    int rc = map_slots_make(h.view, request->allowed, request->taken, &h.slots, error);
+    rc = rc < 0 ? rc : fill_nodes(&h);
+    for (size_t c = 0; h.machines && c < view.class_count; c++) {
+        map_view_free(&h.machines[c].view);
+    }
     return map_out_of_memory(rc, error);
 }

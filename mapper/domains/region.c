@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/scope.h"
+
 void map_region_open(struct map_machine *m, const struct map_region *region)
 {
     memset(m->slots.key, 0xff, m->view.leaf_count * sizeof *m->slots.key); /* MAP_KEY_NEVER */
@@ -27,9 +29,7 @@ void map_region_choose(struct map_machine *m, const struct map_region *region, s
         }
     }
     for (size_t t = 0; t < threads; t++) {
-        chosen[t] = map_engine_lowest(m->engine);
-        map_slots_choose(&m->slots, chosen[t]);
-        map_engine_raise(m->engine, chosen[t]);
+        chosen[t] = map_engine_take(m->engine);
     }
 }
 
@@ -133,21 +133,21 @@ int map_region_align(const struct map_order *layers, const uint32_t *items, size
         threads += ranks[r].threads;
     }
     struct alignment a = {.spare = count - threads < most ? count - threads : most};
-    a.parted = calloc(count, sizeof *a.parted);
-    a.least = calloc(a.spare + 1, sizeof *a.least);
-    a.before = calloc((a.spare + 1) * rank_count, sizeof *a.before);
-    bool made = a.parted && a.least && a.before;
-    for (size_t i = 1; made && i < count; i++) {
-        a.parted[i] = a.parted[i - 1] + parting(layers, items[i - 1], items[i]);
+    FREED uint64_t *parted = calloc(count, sizeof *parted);
+    FREED uint64_t *least = calloc(a.spare + 1, sizeof *least);
+    FREED uint32_t *before = calloc((a.spare + 1) * rank_count, sizeof *before);
+    if (!parted || !least || !before) {
+        return -ENOMEM;
     }
-    if (made) {
-        align_ranks(&a, ranks, rank_count);
-        take_aligned(&a, items, ranks, rank_count, out);
+    for (size_t i = 1; i < count; i++) {
+        parted[i] = parted[i - 1] + parting(layers, items[i - 1], items[i]);
     }
-    free(a.parted);
-    free(a.least);
-    free(a.before);
-    return made ? 0 : -ENOMEM;
+    a.parted = parted;
+    a.least = least;
+    a.before = before;
+    align_ranks(&a, ranks, rank_count);
+    take_aligned(&a, items, ranks, rank_count, out);
+    return 0;
 }
 
 static uint64_t load_of(const struct map_machine *m, const struct map_groups *groups, uint32_t g)

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "profile/scope.h"
+
 /* -- shares into boxes -- */
 
 struct split_box {
@@ -156,22 +158,27 @@ static int settle_shares(struct map_share *shares, size_t count)
         alike = alike && shares[s].threads == shares[0].threads;
     }
     qsort(shares, count, sizeof *shares, by_box_and_rank);
-    uint32_t *boxes = alike ? calloc(count, sizeof *boxes) : NULL;
-    for (size_t s = 0; boxes && s < count; s++) {
+    if (!alike) {
+        return 0;
+    }
+    FREED uint32_t *boxes = calloc(count, sizeof *boxes);
+    if (!boxes) {
+        return -ENOMEM;
+    }
+    for (size_t s = 0; s < count; s++) {
         boxes[s] = shares[s].box;
     }
-    qsort(shares, boxes ? count : 0, sizeof *shares, by_rank);
-    for (size_t s = 0; boxes && s < count; s++) {
+    qsort(shares, count, sizeof *shares, by_rank);
+    for (size_t s = 0; s < count; s++) {
         shares[s].box = boxes[s];
     }
-    free(boxes);
-    return alike && !boxes ? -ENOMEM : 0;
+    return 0;
 }
 
 int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *room, size_t count,
                   enum map_fit fit)
 {
-    struct split_box *boxes = calloc(count, sizeof *boxes);
+    FREED struct split_box *boxes = calloc(count, sizeof *boxes);
     bool done = false;
     if (!boxes) {
         return -ENOMEM;
@@ -190,7 +197,6 @@ int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *
         used = fill_boxes(boxes, room, count);
         done = share_tightly(shares, share_count, boxes, used);
     }
-    free(boxes);
     if (done) {
         return settle_shares(shares, share_count);
     }
@@ -394,47 +400,45 @@ static int share_groups(struct splitting *s, const struct part *part, const uint
 {
     size_t count = part->high - part->low;
     struct map_share *shares = s->shares + part->low;
-    uint64_t *room = calloc(groups, sizeof *room); /* of each group */
-    struct holding *held = calloc(groups, sizeof *held);
-    int rc = room && held ? -ENOSPC : -ENOMEM;
-    if (rc == -ENOSPC) {
-        rc = share_whole(s, part, cut, groups, held);
+    FREED uint64_t *room = calloc(groups, sizeof *room); /* of each group */
+    FREED struct holding *held = calloc(groups, sizeof *held);
+    if (!room || !held) {
+        return -ENOMEM;
     }
-    for (uint32_t g = 0; rc == -ENOSPC && g < groups; g++) {
+    for (uint32_t g = 0; g < groups; g++) {
         room[g] = cut[g + 1] - cut[g];
     }
-    if (rc == -ENOSPC) {
-        rc = map_share_out(shares, count, room, groups,
-                           s->how.pack ? MAP_PACK_THREADS : MAP_FIT_THREADS);
+    if (share_whole(s, part, cut, groups, held) < 0) {
+        TRY(map_share_out(shares, count, room, groups,
+                          s->how.pack ? MAP_PACK_THREADS : MAP_FIT_THREADS));
     }
-    for (size_t low = 0, high; rc == 0 && low < count; low = high) {
+    for (size_t low = 0, high; low < count; low = high) {
         uint32_t group = shares[low].box;
         for (high = low + 1; high < count && shares[high].box == group; high++) {
         }
         struct part inner = {cut[group], cut[group + 1], part->low + low, part->low + high,
                              part->level + 1};
-        rc = split_part(s, inner);
+        TRY(split_part(s, inner));
     }
-    free(room);
-    free(held);
-    return rc;
+    return 0;
 }
 
 static int split_part(struct splitting *s, struct part part)
 {
     const size_t ranks = part.high - part.low;
-    uint32_t groups = 1, *cut = calloc(part.last - part.first + 1, sizeof *cut);
-    int rc = cut ? -ENOSPC : -ENOMEM;
-    for (; cut && ranks > 1 && groups == 1 && part.level < s->how.whole; part.level++) {
+    uint32_t groups = 1;
+    FREED uint32_t *cut = calloc(part.last - part.first + 1, sizeof *cut);
+    if (!cut) {
+        return -ENOMEM;
+    }
+    for (; ranks > 1 && groups == 1 && part.level < s->how.whole; part.level++) {
         groups = cut_groups(s, &part, cut);
     }
     part.level -= groups > 1;
     if (groups > 1 && ranks <= groups && !s->how.pack && deal_groups(s, &part, cut, groups)) {
-        rc = 0;
-    } else if (groups > 1) {
-        rc = share_groups(s, &part, cut, groups);
+        return 0;
     }
-    free(cut);
+    const int rc = groups > 1 ? share_groups(s, &part, cut, groups) : -ENOSPC;
     for (size_t i = part.low; rc == -ENOSPC && i < part.high; i++) {
         s->shares[i].begin = part.first;
         s->shares[i].end = part.last;

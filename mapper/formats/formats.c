@@ -9,6 +9,7 @@
 
 #include "mapper/weights/weights.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 
 const struct map_format *map_format_find(const char *name)
 {
@@ -30,13 +31,12 @@ static int print_processes(FILE *out, const struct map_format *format,
             "hostfile, list and json can say it",
             format->name);
     }
-    int rc = 0;
-    for (size_t r = 0, end; rc == 0 && r < mapping->rank_count; r = end) {
+    for (size_t r = 0, end; r < mapping->rank_count; r = end) {
         end = mapping->hybrid ? r + 1 : mapping->rank_count;
-        rc = map_print_words(out, format, mapping, mapping->first[r], mapping->first[end]);
+        TRY(map_print_words(out, format, mapping, mapping->first[r], mapping->first[end]));
         fputc('\n', out);
     }
-    return rc;
+    return 0;
 }
 
 size_t map_mapping_next_node(const struct map_mapping *mapping, size_t rank)
@@ -78,7 +78,7 @@ static bool is_hwloc_order(const struct map_mapping *mapping, size_t ranks)
 {
     const struct profile_class *class =
         profile_node_class(mapping->profile, mapping->places[mapping->first[0]].node);
-    uint32_t *logical;
+    FREED uint32_t *logical = NULL;
     if (class->cores.group_count > 0 || map_logical_indices(class, &logical) < 0) {
         return false;
     }
@@ -86,7 +86,6 @@ static bool is_hwloc_order(const struct map_mapping *mapping, size_t ranks)
     for (size_t i = 0; i < class->pus.count; i++) {
         same = same && logical[i] == class->pus.ids[i];
     }
-    free(logical);
     for (size_t r = 1; r < ranks; r++) {
         same = same && mapping->places[mapping->first[r]].os_index >
                            mapping->places[mapping->first[r - 1]].os_index;
@@ -116,9 +115,9 @@ static int print_each_node(FILE *out, const struct map_format *format,
                              "rankfile can say this mapping",
                              format->name);
     }
-    int rc = map_print_words(out, format, mapping, 0, end);
+    TRY(map_print_words(out, format, mapping, 0, end));
     fputc('\n', out);
-    return rc;
+    return 0;
 }
 
 /* Only what no shell interprets and no launcher takes for an option. */
@@ -155,13 +154,11 @@ static int check_format(const struct map_format *format, const struct map_mappin
 int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error)
 {
-    int rc = check_format(format, mapping, error);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = format->print                             ? format->print(out, format, mapping)
-         : format->reach == MAP_FORMAT_PER_PROCESS ? print_processes(out, format, mapping, error)
-                                                   : print_each_node(out, format, mapping, error);
+    TRY(check_format(format, mapping, error));
+    int rc = format->print ? format->print(out, format, mapping)
+             : format->reach == MAP_FORMAT_PER_PROCESS
+                 ? print_processes(out, format, mapping, error)
+                 : print_each_node(out, format, mapping, error);
     return map_out_of_memory(rc, error);
 }
 
@@ -271,11 +268,9 @@ static int by_tree(const void *a, const void *b)
 
 int map_logical_indices(const struct profile_class *class, uint32_t **out)
 {
-    struct leaf *leaves = calloc(class->pus.count, sizeof *leaves);
-    uint32_t *logical = calloc(class->pus.count, sizeof *logical);
-    if (!leaves || !logical) {
-        free(leaves);
-        free(logical);
+    FREED struct leaf *leaves = calloc(class->pus.count, sizeof *leaves);
+    uint32_t *logical = leaves ? calloc(class->pus.count, sizeof *logical) : NULL;
+    if (!logical) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < class->pus.count; i++) {
@@ -291,7 +286,6 @@ int map_logical_indices(const struct profile_class *class, uint32_t **out)
     for (size_t i = 0; i < class->pus.count; i++) {
         logical[leaves[i].at] = (uint32_t)i;
     }
-    free(leaves);
     *out = logical;
     return 0;
 }

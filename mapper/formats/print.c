@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "mapper/formats/formats.h"
+#include "profile/scope.h"
 
 /* -- names of nodes -- */
 
@@ -323,16 +324,16 @@ static void print_gpus(FILE *out, const struct map_mapping *mapping, size_t begi
     }
 }
 
-/* hwloc's number of every PU, for formats that count so; NULL: OS indices, or memory was short. */
+/* hwloc's number of every PU of the rank's node, for formats that count so; else it stays NULL: OS
+ * indices. */
 static int logical_of(const struct map_format *format, const struct map_mapping *mapping,
                       size_t rank, uint32_t **logical)
 {
-    *logical = NULL;
-    return format->logical
-               ? map_logical_indices(profile_node_class(mapping->profile,
-                                                        mapping->places[mapping->first[rank]].node),
-                                     logical)
-               : 0;
+    if (!format->logical) {
+        return 0;
+    }
+    const uint32_t node = mapping->places[mapping->first[rank]].node;
+    return map_logical_indices(profile_node_class(mapping->profile, node), logical);
 }
 
 static uint32_t number_of(const struct map_mapping *mapping, size_t at, const uint32_t *logical)
@@ -349,12 +350,11 @@ static uint32_t number_of(const struct map_mapping *mapping, size_t at, const ui
 static int print_rankfile(FILE *out, const struct map_format *format,
                           const struct map_mapping *mapping)
 {
-    int rc = 0;
-    for (size_t rank = 0, end; rc == 0 && rank < mapping->rank_count;) {
-        uint32_t *logical;
+    for (size_t rank = 0, end; rank < mapping->rank_count;) {
+        FREED uint32_t *logical = NULL;
         end = map_mapping_next_node(mapping, rank);
-        rc = logical_of(format, mapping, rank, &logical);
-        for (; rc == 0 && rank < end; rank++) {
+        TRY(logical_of(format, mapping, rank, &logical));
+        for (; rank < end; rank++) {
             fprintf(out, "rank %zu=", rank);
             print_name(out, mapping, rank);
             for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
@@ -363,9 +363,8 @@ static int print_rankfile(FILE *out, const struct map_format *format,
             }
             fputc('\n', out);
         }
-        free(logical);
     }
-    return rc;
+    return 0;
 }
 
 /* One process: each of the places [begin, end) is an item. A node: each of the ranks [begin, end)
@@ -375,10 +374,10 @@ int map_print_words(FILE *out, const struct map_format *format, const struct map
 {
     const struct map_words *words = &format->words;
     bool node = format->reach == MAP_FORMAT_EACH_NODE;
-    uint32_t *logical;
-    int rc = logical_of(format, mapping, begin, &logical);
+    FREED uint32_t *logical = NULL;
+    TRY(logical_of(format, mapping, begin, &logical));
     fputs(words->start, out);
-    for (size_t item = begin; rc == 0 && item < end; item++) {
+    for (size_t item = begin; item < end; item++) {
         size_t first = node ? mapping->first[item] : item;
         size_t last = node ? mapping->first[item + 1] : item + 1;
         fprintf(out, "%s%s", item > begin ? words->between : "", words->open ? words->open : "");
@@ -400,8 +399,7 @@ int map_print_words(FILE *out, const struct map_format *format, const struct map
     if (node) {
         print_gpus(out, mapping, begin, end, words);
     }
-    free(logical);
-    return rc;
+    return 0;
 }
 
 /* -- the table -- */

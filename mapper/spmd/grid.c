@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/query.h"
+#include "profile/scope.h"
 
 /* Exchanging pairs costs the square of the processes; beyond this many the blocks alone must do. */
 #define EXCHANGE_LIMIT 256
@@ -212,28 +213,26 @@ static int place_processes(const struct servet_profile *profile, const struct sp
 {
     struct layout layout = {.grid = grid, .count = grid->n * grid->m};
     int64_t counts[SPMD_LAYERS];
-    uint32_t *order = malloc(layout.count * sizeof *order);
-    unsigned char *layer = layer_matrix(profile, grid->pus, layout.count);
-    layout.place = malloc(layout.count * sizeof *layout.place);
+    FREED uint32_t *order = malloc(layout.count * sizeof *order);
+    FREED uint32_t *place = malloc(layout.count * sizeof *place);
+    FREED unsigned char *layer = layer_matrix(profile, grid->pus, layout.count);
+    if (!order || !place || !layer) {
+        return -ENOMEM;
+    }
+    layout.place = place;
     layout.layer = layer;
     layout.direction_count = spmd_directions(stencil, layout.directions);
-    int rc = order && layer && layout.place ? 0 : -ENOMEM;
-    if (rc == 0) {
-        memcpy(order, grid->pus, layout.count * sizeof *order);
-        best_blocks(&layout);
-        exchange_pairs(&layout);
-        count_all(&layout, counts);
-        for (uint64_t rank = 0; rank < layout.count; rank++) {
-            grid->pus[rank] = order[layout.place[rank]];
-        }
-        for (size_t i = 0; i < SPMD_LAYERS; i++) {
-            grid->messages[i] = (uint64_t)counts[i];
-        }
+    memcpy(order, grid->pus, layout.count * sizeof *order);
+    best_blocks(&layout);
+    exchange_pairs(&layout);
+    count_all(&layout, counts);
+    for (uint64_t rank = 0; rank < layout.count; rank++) {
+        grid->pus[rank] = order[place[rank]];
     }
-    free(order);
-    free(layer);
-    free(layout.place);
-    return rc;
+    for (size_t i = 0; i < SPMD_LAYERS; i++) {
+        grid->messages[i] = (uint64_t)counts[i];
+    }
+    return 0;
 }
 
 int spmd_grid_map(const struct servet_profile *profile, const struct profile_set *allowed,

@@ -17,7 +17,7 @@ struct node {
 
 struct map_engine {
     const struct map_view *view;
-    const struct map_slots *slots;
+    struct map_slots *slots;
     map_weight *weight; /* by leaf, without what was added to its node */
     uint64_t *reached;  /* by leaf: the last pass that did */
     uint64_t pass;      /* a PU or node that is reached a second time in a pass stays as it is */
@@ -90,11 +90,6 @@ static void find_best(struct map_engine *e, uint32_t node)
     }
     e->nodes[node].best = count ? best : MAP_NONE;
     e->nodes[node].key = map_slots_node_key(e->slots, node);
-}
-
-uint32_t map_engine_lowest(const struct map_engine *engine)
-{
-    return engine->nodes[engine->winner[1]].best;
 }
 
 /* -- raising -- */
@@ -214,9 +209,17 @@ void map_engine_raise(struct map_engine *e, uint32_t leaf)
     play_changed(e);
 }
 
+uint32_t map_engine_take(struct map_engine *e)
+{
+    const uint32_t leaf = e->nodes[e->winner[1]].best;
+    map_slots_choose(e->slots, leaf);
+    map_engine_raise(e, leaf);
+    return leaf;
+}
+
 /* -- making -- */
 
-void map_engine_restart(struct map_engine *e, const struct map_slots *slots)
+void map_engine_restart(struct map_engine *e, struct map_slots *slots)
 {
     const uint32_t count = e->view->node_count;
     e->slots = slots;

@@ -7,6 +7,7 @@
 
 #include "mapper/weights/weights.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 
 static uint32_t position(const struct profile_set *ids, uint32_t id)
 {
@@ -83,10 +84,7 @@ int map_groups_make(struct map_arena *arena, const struct profile_relation *rela
     memset(groups.group_of, 0xff, (size_t)item_count * sizeof *groups.group_of);
     fill_groups(relation, ids, &groups);
     if (relation->pair_count) {
-        int rc = fill_pairs(arena, relation, ids, &groups);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(fill_pairs(arena, relation, ids, &groups));
     }
     *out = groups;
     return 0;
@@ -224,6 +222,6 @@ int map_groups_of_cores(struct map_arena *arena, const struct profile_class *of,
                         struct map_groups *out)
 {
     struct profile_relation cores;
-    int rc = find_cores(arena, of, &cores);
-    return rc < 0 ? rc : map_groups_make(arena, &cores, &of->pus, out);
+    TRY(find_cores(arena, of, &cores));
+    return map_groups_make(arena, &cores, &of->pus, out);
 }

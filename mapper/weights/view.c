@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "profile/query.h"
+#include "profile/scope.h"
 
 /* Weight of the rules that the priority favours, and of the others (2012 paper, Section 3: "ten
  * times larger"). */
@@ -159,10 +160,7 @@ static int add_layers(struct making *making, const struct profile_communication 
         const struct profile_layer *layer = &communication->layers[i];
         double distance = profile_layer_distance(making->view->profile, communication, i);
         int64_t value = rule3_value(&making->latencies, making->approach, distance);
-        int rc = add_family(making, MAP_RULE_LATENCY, value, &layer->members, ids, &families[i]);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(add_family(making, MAP_RULE_LATENCY, value, &layer->members, ids, &families[i]));
         families[i].in = communication;
         families[i].layer = layer;
         families[i].distance = distance;
@@ -183,17 +181,14 @@ static int add_families(struct making *making, const struct profile_class *of,
         return -ENOMEM;
     }
     out->family_count = count;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < of->cache_count + of->memory.level_count; i++) {
-        bool cache = i < of->cache_count;
-        rc = add_family(making, cache ? MAP_RULE_CACHE : MAP_RULE_MEMORY, making->collide,
-                        cache ? &of->caches[i].sharing
-                              : &of->memory.levels[i - of->cache_count].collisions,
-                        &of->pus, &out->families[used++]);
+    for (; used < of->cache_count + of->memory.level_count; used++) {
+        bool cache = used < of->cache_count;
+        TRY(add_family(making, cache ? MAP_RULE_CACHE : MAP_RULE_MEMORY, making->collide,
+                       cache ? &of->caches[used].sharing
+                             : &of->memory.levels[used - of->cache_count].collisions,
+                       &of->pus, &out->families[used]));
     }
-    if (rc < 0 || add_layers(making, &of->communication, &of->pus, &out->families[used + 1]) < 0) {
-        return -ENOMEM;
-    }
+    TRY(add_layers(making, &of->communication, &of->pus, &out->families[used + 1]));
     out->packages = &out->families[used].groups;
     return add_family(making, MAP_TIE_PACKAGE, 0, &of->packages, &of->pus, &out->families[used]);
 }

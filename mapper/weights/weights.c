@@ -6,6 +6,7 @@
 
 #include "mapper/map.h"
 #include "mapper/weights/weights.h"
+#include "profile/scope.h"
 
 /* -- the rows of the papers' tables -- */
 
@@ -134,14 +135,12 @@ static void choose_all(struct choosing *c, size_t workers, uint32_t *out)
         }
     }
     for (size_t w = 0; w < workers; w++) {
-        out[w] = map_engine_lowest(c->engine);
+        out[w] = map_engine_take(c->engine);
         if (c->rows.explainer) {
             report_row(&c->rows, w, out[w]);
             sum_up(&c->rows, out[w]);
             map_slots_choose(&c->rows.slots, out[w]);
         }
-        map_slots_choose(&c->slots, out[w]);
-        map_engine_raise(c->engine, out[w]);
     }
 }
 
@@ -149,10 +148,7 @@ static int map_in_view(struct map_view *view, const struct map_request *request,
                        const struct map_explainer *explainer, struct servet_error *error)
 {
     struct choosing choosing = {.rows.explainer = explainer};
-    int rc = map_slots_make(view, request->allowed, request->taken, &choosing.slots, error);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(map_slots_make(view, request->allowed, request->taken, &choosing.slots, error));
     bool limit = request->known && request->priority == MAP_COMMUNICATION && !request->paper;
     if ((explainer && make_rows(view, &choosing.slots, &choosing.rows) < 0) ||
         (limit && map_order_limit(view, &choosing.slots, request->workers) < 0) ||
@@ -182,16 +178,11 @@ int map_workers(const struct servet_profile *profile, const struct map_request *
         return profile_error(error, -EINVAL, "workers: expected a number from 1 to %u, got %zu",
                              MAP_WORKER_LIMIT - 1, request->workers);
     }
-    struct map_view view;
+    FREED_BY(map_view_free) struct map_view view = {0};
     size_t load = request->workers + (request->taken ? request->taken->count : 0);
-    int rc = map_view_make(profile, request->priority, load, &view, error);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(map_view_make(profile, request->priority, load, &view, error));
     view.sums = request->paper;
-    rc = map_in_view(&view, request, out, explainer, error);
-    map_view_free(&view);
-    return map_out_of_memory(rc, error);
+    return map_out_of_memory(map_in_view(&view, request, out, explainer, error), error);
 }
 
 const struct servet_profile *map_one_node(const struct profile_class *node_class,

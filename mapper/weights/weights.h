@@ -258,10 +258,10 @@ struct map_engine;
 int map_engine_make(struct map_view *view, struct map_engine **out);
 
 /* Weights as before the first choice, keys of `slots`: before the first use too. */
-void map_engine_restart(struct map_engine *engine, const struct map_slots *slots);
+void map_engine_restart(struct map_engine *engine, struct map_slots *slots);
 
-/* The leaf to choose next: lowest key, then lowest weight, then lowest PU. */
-uint32_t map_engine_lowest(const struct map_engine *engine);
+/* Chooses the leaf with the lowest key, then the lowest weight, then the lowest PU. */
+uint32_t map_engine_take(struct map_engine *engine);
 
 /* Adds what the choice of `leaf` does to all others, and takes over the keys that
  * map_slots_choose() changed. */

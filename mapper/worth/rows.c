@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mapper/worth/worth.h"
+#include "profile/scope.h"
 
 int map_part_of_node(const struct servet_profile *profile, uint32_t number,
                      const struct profile_set *allowed, struct map_part *out)
@@ -20,6 +21,11 @@ int map_part_of_node(const struct servet_profile *profile, uint32_t number,
     }
     *out = (struct map_part){.of = of, .first_pu = first_pu, .allowed = own};
     return own.ids ? 0 : -ENOMEM;
+}
+
+void map_part_free(struct map_part *part)
+{
+    profile_set_free(&part->allowed);
 }
 
 /* -- messages -- */
@@ -100,55 +106,46 @@ static int add_scope(struct listing *l, const char *scope, const struct profile_
                      bool opens)
 {
     struct map_worth_row row = {.groups = 1};
-    struct profile_set pus;
+    FREED_BY(profile_set_free) struct profile_set pus = {0};
     struct servet_error why;
     snprintf(row.scope, sizeof row.scope, "%s", scope);
-    if (profile_set_intersect(group, &l->node->allowed, &pus) < 0) {
-        return -ENOMEM;
-    }
+    TRY(profile_set_intersect(group, &l->node->allowed, &pus));
     row.pus = pus.count;
-    uint32_t *places = calloc(pus.count + 1, sizeof *places);
-    int rc = !places     ? -ENOMEM
-             : pus.count ? map_worth(l->node->of, &pus, places, &row.worth, &why)
-                         : 0;
-    profile_set_free(&pus);
-    row.measured = row.pus && rc == 0;
-    l->measured |= row.measured;
+    if (!row.pus) {
+        return 0;
+    }
+    FREED uint32_t *places = calloc(pus.count, sizeof *places);
+    const int rc = places ? map_worth(l->node->of, &pus, places, &row.worth, &why) : -ENOMEM;
     if (rc == -ENODATA && !l->why) {
         l->why = rc;
         *l->error = why;
     }
-    if (row.measured) {
-        row.places = list_of(places, row.worth.workers);
-        rc = row.places ? 0 : -ENOMEM;
-    }
-    free(places);
-    rc = rc == -ENODATA ? 0 : rc;
-    return rc == 0 && row.pus ? add_row(l->rows, &row, opens) : rc;
+    TRY(rc == -ENODATA ? 0 : rc);
+    row.measured = rc == 0;
+    l->measured |= row.measured;
+    row.places = row.measured ? list_of(places, row.worth.workers) : NULL;
+    return row.measured && !row.places ? -ENOMEM : add_row(l->rows, &row, opens);
 }
 
 static int add_groups(struct listing *l, const char *scope, const struct profile_relation *relation)
 {
-    int rc = 0;
-    for (size_t g = 0; rc == 0 && g < relation->group_count; g++) {
-        rc = add_scope(l, scope, &relation->groups[g], g == 0);
+    for (size_t g = 0; g < relation->group_count; g++) {
+        TRY(add_scope(l, scope, &relation->groups[g], g == 0));
     }
-    return rc;
+    return 0;
 }
 
 static int add_node(struct listing *l, const char *name)
 {
     const struct profile_class *of = l->node->of;
-    int rc = add_scope(l, name, &of->pus, true);
-    if (rc == 0) {
-        rc = add_groups(l, "package", &of->packages);
-    }
-    for (size_t level = of->memory.level_count; rc == 0 && level-- > 0;) {
+    TRY(add_scope(l, name, &of->pus, true));
+    TRY(add_groups(l, "package", &of->packages));
+    for (size_t level = of->memory.level_count; level-- > 0;) {
         char scope[48];
         snprintf(scope, sizeof scope, "overhead level %zu", level);
-        rc = add_groups(l, scope, &of->memory.levels[level].collisions);
+        TRY(add_groups(l, scope, &of->memory.levels[level].collisions));
     }
-    return rc;
+    return 0;
 }
 
 /* -- the whole -- */
@@ -157,39 +154,37 @@ static int add_node(struct listing *l, const char *name)
 static int add_class(struct listing *l, const struct servet_profile *profile, size_t index,
                      const struct profile_set *allowed)
 {
-    struct map_part node = {0};
+    FREED_BY(map_part_free) struct map_part node = {0};
     const char *name = profile->class_count > 1 ? profile->classes[index].name : NULL;
-    int rc = 0;
-    for (uint32_t n = 0; rc == 0 && n < profile_node_count(profile) && !node.allowed.count; n++) {
+    for (uint32_t n = 0; n < profile_node_count(profile) && !node.allowed.count; n++) {
         if (profile_node_class(profile, n) == &profile->classes[index]) {
-            profile_set_free(&node.allowed);
-            rc = map_part_of_node(profile, n, allowed, &node);
+            map_part_free(&node);
+            TRY(map_part_of_node(profile, n, allowed, &node));
         }
     }
     l->node = &node;
-    if (rc == 0 && node.allowed.count) {
-        rc = add_node(l, name ? name : "node");
+    if (node.allowed.count) {
+        TRY(add_node(l, name ? name : "node"));
     }
-    profile_set_free(&node.allowed);
-    return rc < 0 ? rc
-                  : add_layers(l->rows, &profile->classes[index].communication, name ? name : "");
+    return add_layers(l->rows, &profile->classes[index].communication, name ? name : "");
+}
+
+static int add_all(const struct servet_profile *profile, const struct profile_set *allowed,
+                   struct map_worth_rows *rows, struct servet_error *error)
+{
+    struct listing l = {.rows = rows, .error = error};
+    for (size_t c = 0; c < profile->class_count; c++) {
+        TRY(add_class(&l, profile, c, allowed));
+    }
+    TRY(add_layers(rows, &profile->network, ""));
+    return l.measured || rows->queue_count ? 0 : l.why;
 }
 
 int map_worth_rows_make(const struct servet_profile *profile, const struct profile_set *allowed,
                         struct map_worth_rows *out, struct servet_error *error)
 {
     struct map_worth_rows rows = {0};
-    struct listing l = {.rows = &rows, .error = error};
-    int rc = 0;
-    for (size_t c = 0; rc == 0 && c < profile->class_count; c++) {
-        rc = add_class(&l, profile, c, allowed);
-    }
-    if (rc == 0) {
-        rc = add_layers(&rows, &profile->network, "");
-    }
-    if (rc == 0 && !l.measured && !rows.queue_count) {
-        rc = l.why;
-    }
+    const int rc = add_all(profile, allowed, &rows, error);
     if (rc < 0) {
         map_worth_rows_free(&rows);
         return map_out_of_memory(rc, error);

@@ -10,6 +10,7 @@
 
 #include "mapper/map.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 
 /* Most threads of a rank that gets a share of a cache or of a memory domain. */
 #define MOST_SHARED 8
@@ -120,7 +121,7 @@ static struct division by_cache(const struct suggesting *s)
 static int predict(struct suggesting *s, struct map_suggestion *suggestion)
 {
     struct map_node_view one;
-    struct map_view view;
+    FREED_BY(map_view_free) struct map_view view = {0};
     struct map_figures figures;
     const struct servet_profile *node = map_one_node(s->node.of, &one);
     size_t count = (size_t)suggestion->ranks * suggestion->threads;
@@ -128,28 +129,19 @@ static int predict(struct suggesting *s, struct map_suggestion *suggestion)
                                                .ranks = suggestion->ranks,
                                                .threads_each = suggestion->threads,
                                                .allowed = &s->cores};
-    int rc = map_view_make(node, s->out->priority, count, &view, s->error);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(map_view_make(node, s->out->priority, count, &view, s->error));
     uint32_t *pus = map_arena_get(&view.arena, count, sizeof *pus);
-    rc = pus ? map_domains(node, &request, pus, s->error) : -ENOMEM;
-    if (rc == 0) {
-        for (size_t i = 0; i < count; i++) {
-            pus[i] = map_view_leaf(&view, pus[i]);
-        }
-        rc = map_figures_of(&view, pus, count, &figures);
+    TRY(pus ? map_domains(node, &request, pus, s->error) : -ENOMEM);
+    for (size_t i = 0; i < count; i++) {
+        pus[i] = map_view_leaf(&view, pus[i]);
     }
-    if (rc == 0) {
-        uint32_t level = s->out->cache_level;
-        suggestion->bytes_per_s = figures.memory_mean_bytes_per_s * (double)count;
-        suggestion->cache_bytes =
-            level && level <= MAP_FIGURE_LEVELS ? figures.cache_worst_bytes[level - 1] : 0;
-        rc = map_ordinary_copies(&view, count, suggestion->bytes_per_s,
-                                 &suggestion->ordinary_bytes_per_s);
-    }
-    map_view_free(&view);
-    return rc;
+    TRY(map_figures_of(&view, pus, count, &figures));
+    const uint32_t level = s->out->cache_level;
+    suggestion->bytes_per_s = figures.memory_mean_bytes_per_s * (double)count;
+    suggestion->cache_bytes =
+        level && level <= MAP_FIGURE_LEVELS ? figures.cache_worst_bytes[level - 1] : 0;
+    return map_ordinary_copies(&view, count, suggestion->bytes_per_s,
+                               &suggestion->ordinary_bytes_per_s);
 }
 
 /* The row of that many ranks and threads, which may be another division's as well; a new one has no
@@ -199,9 +191,8 @@ static struct map_suggestion *add_fed(struct suggesting *s, const struct divisio
 {
     struct map_worth worth;
     struct servet_error why;
-    uint32_t *places = calloc(s->cores.count, sizeof *places);
+    FREED uint32_t *places = calloc(s->cores.count, sizeof *places);
     int rc = places ? map_worth(s->node.of, &s->cores, places, &worth, &why) : -ENOMEM;
-    free(places);
     bool bends = rc == 0 &&
                  (double)worth.workers < MAP_WORTH_SHARE * MAP_WORTH_SHARE * (double)s->cores.count;
     uint32_t threads = bends ? ((uint32_t)worth.workers + d->parts - 1) / d->parts : d->least;
@@ -293,8 +284,31 @@ static int choose_node(const struct servet_profile *profile, const struct profil
         if (part.allowed.count && !out->allowed.count) {
             *out = part;
         } else {
-            profile_set_free(&part.allowed);
+            map_part_free(&part);
         }
+    }
+    return 0;
+}
+
+static int find_suggestions(struct suggesting *s, const struct servet_profile *profile,
+                            const struct map_suggest_request *request)
+{
+    struct map_suggestions *out = s->out;
+    TRY(choose_node(profile, request->allowed, &s->node, &out->nodes));
+    if (!s->node.allowed.count) {
+        return profile_error(s->error, -EINVAL, "expected at least one PU that may be used");
+    }
+    TRY(choose_cores(s));
+    const struct profile_class *of = s->node.of;
+    out->cores = (uint32_t)s->cores.count;
+    out->cache_level =
+        of->cache_count && !request->unsized ? of->caches[of->cache_count - 1].level : 0;
+    out->nodes = request->nodes ? request->nodes : out->nodes;
+    s->memory = by_memory(s);
+    s->cache = by_cache(s);
+    add_all(s);
+    for (size_t i = 0; i < out->count; i++) {
+        TRY(predict(s, &out->list[i]));
     }
     return 0;
 }
@@ -304,31 +318,12 @@ int map_suggest(const struct servet_profile *profile, const struct map_suggest_r
 {
     struct map_suggestions found = {.priority = request->priority};
     struct suggesting s = {.out = &found, .error = error};
-    int rc = choose_node(profile, request->allowed, &s.node, &found.nodes);
-    if (rc == 0) {
-        rc = s.node.allowed.count
-                 ? choose_cores(&s)
-                 : profile_error(error, -EINVAL, "expected at least one PU that may be used");
-    }
-    if (rc == 0) {
-        const struct profile_class *of = s.node.of;
-        found.cores = (uint32_t)s.cores.count;
-        found.cache_level =
-            of->cache_count && !request->unsized ? of->caches[of->cache_count - 1].level : 0;
-        s.memory = by_memory(&s);
-        s.cache = by_cache(&s);
-        add_all(&s);
-    }
-    for (size_t i = 0; rc == 0 && i < found.count; i++) {
-        rc = predict(&s, &found.list[i]);
-    }
-    profile_set_free(&s.node.allowed);
+    const int rc = find_suggestions(&s, profile, request);
+    map_part_free(&s.node);
     profile_set_free(&s.cores);
-    if (rc == 0) {
-        found.nodes = request->nodes ? request->nodes : found.nodes;
-        *out = found;
-    }
-    return map_out_of_memory(rc, error);
+    TRY(map_out_of_memory(rc, error));
+    *out = found;
+    return 0;
 }
 
 void map_suggest_launch(const struct map_suggestions *of, const struct map_suggestion *suggestion,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "profile/query.h"
+#include "profile/scope.h"
 
 /* -- is enough known? -- */
 
@@ -89,55 +90,41 @@ static void choose_number(const double *totals, size_t count, struct map_worth *
 static int count_worth(const struct servet_profile *node, uint32_t *pus, size_t count,
                        struct map_worth *out, struct servet_error *error)
 {
-    struct map_view view;
-    int rc = map_view_make(node, MAP_MEMORY, count, &view, error);
-    if (rc < 0) {
-        return rc;
-    }
+    FREED_BY(map_view_free) struct map_view view = {0};
+    TRY(map_view_make(node, MAP_MEMORY, count, &view, error));
     double *totals = map_arena_get(&view.arena, count, sizeof *totals); /* of 1, 2, … leaves */
+    if (!totals) {
+        return -ENOMEM;
+    }
     for (size_t i = 0; i < count; i++) {
         pus[i] = map_view_leaf(&view, pus[i]);
     }
-    rc = totals ? 0 : -ENOMEM;
-    for (size_t n = 1; rc == 0 && n <= count; n++) {
+    for (size_t n = 1; n <= count; n++) {
         struct map_figures figures;
-        rc = map_figures_of(&view, pus, n, &figures);
-        totals[n - 1] = rc == 0 ? figures.memory_mean_bytes_per_s * (double)n : 0;
+        TRY(map_figures_of(&view, pus, n, &figures));
+        totals[n - 1] = figures.memory_mean_bytes_per_s * (double)n;
     }
-    if (rc == 0) {
-        choose_number(totals, count, out);
-        rc = map_ordinary_copies(&view, out->workers, out->bytes_per_s, &out->ordinary_bytes_per_s);
-    }
-    map_view_free(&view);
-    return rc;
+    choose_number(totals, count, out);
+    return map_ordinary_copies(&view, out->workers, out->bytes_per_s, &out->ordinary_bytes_per_s);
 }
 
 int map_worth(const struct profile_class *node_class, const struct profile_set *allowed,
               uint32_t *out_pus, struct map_worth *out, struct servet_error *error)
 {
     struct map_worth found = {0};
-    int rc = check_measured(&node_class->memory, allowed, &found.measured_workers, error);
-    if (rc < 0) {
-        return rc;
-    }
-    uint32_t *pus = calloc(allowed->count + 1, sizeof *pus);
+    TRY(check_measured(&node_class->memory, allowed, &found.measured_workers, error));
+    FREED uint32_t *pus = calloc(allowed->count + 1, sizeof *pus);
     struct map_node_view view;
     const struct servet_profile *node = map_one_node(node_class, &view);
     struct map_request request = {.workers = allowed->count, .allowed = allowed};
-    rc = pus ? map_workers(node, &request, pus, NULL, error) : -ENOMEM;
-    if (rc == 0) {
-        rc = count_worth(node, pus, allowed->count, &found, error);
-    }
-    if (rc == 0) {
-        request.workers = found.workers;
-        request.known = true;
-        rc = map_workers(node, &request, out_pus, NULL, error);
-    }
-    free(pus);
-    if (rc == 0) {
-        *out = found;
-    }
-    return map_out_of_memory(rc, error);
+    TRY(map_out_of_memory(pus ? 0 : -ENOMEM, error));
+    TRY(map_workers(node, &request, pus, NULL, error));
+    TRY(map_out_of_memory(count_worth(node, pus, allowed->count, &found, error), error));
+    request.workers = found.workers;
+    request.known = true;
+    TRY(map_workers(node, &request, out_pus, NULL, error));
+    *out = found;
+    return 0;
 }
 
 int map_worth_keep(const struct servet_profile *profile, enum map_priority priority, size_t most,
@@ -149,17 +136,13 @@ int map_worth_keep(const struct servet_profile *profile, enum map_priority prior
     if (most >= allowed->count) {
         return 0;
     }
-    uint32_t *pus = calloc(most, sizeof *pus);
-    int rc = pus ? map_workers(profile, &request, pus, NULL, error) : -ENOMEM;
-    if (rc == 0) {
-        rc = profile_set_from_array(pus, most, &kept);
-    }
-    free(pus);
-    if (rc == 0) {
-        profile_set_free(allowed);
-        *allowed = kept;
-    }
-    return map_out_of_memory(rc, error);
+    FREED uint32_t *pus = calloc(most, sizeof *pus);
+    TRY(map_out_of_memory(pus ? 0 : -ENOMEM, error));
+    TRY(map_workers(profile, &request, pus, NULL, error));
+    TRY(map_out_of_memory(profile_set_from_array(pus, most, &kept), error));
+    profile_set_free(allowed);
+    *allowed = kept;
+    return 0;
 }
 
 /* -- messages -- */

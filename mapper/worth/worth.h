@@ -94,6 +94,7 @@ struct map_part {
 /* Node `number` and those of the `allowed` PUs (NULL: all) that are its own. 0 or -ENOMEM. */
 int map_part_of_node(const struct servet_profile *profile, uint32_t number,
                      const struct profile_set *allowed, struct map_part *out);
+void map_part_free(struct map_part *part);
 
 /* Nodes of a class are equivalent, so one stands for them; groups of a scope that give the same
  * answer are one row. */
