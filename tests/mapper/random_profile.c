@@ -17,6 +17,15 @@ uint32_t random_below(struct random_source *random, uint32_t below)
     return (uint32_t)((random->state * 0x2545f4914f6cdd1dull >> 32) % below);
 }
 
+void random_order(struct random_source *random, uint32_t *numbers, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = random_below(random, i + 1);
+        numbers[i] = numbers[at];
+        numbers[at] = i;
+    }
+}
+
 static void *zeroed(size_t count, size_t size)
 {
     void *memory = calloc(count ? count : 1, size);

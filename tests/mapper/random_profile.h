@@ -12,6 +12,9 @@ struct random_source {
 /* A number from 0 to below - 1 (xorshift64*). */
 uint32_t random_below(struct random_source *random, uint32_t below);
 
+/* The numbers from 0 on in any order. */
+void random_order(struct random_source *random, uint32_t *numbers, uint32_t count);
+
 /* `nested`: groups lie inside each other and there are no pairs, as on a well-measured machine. */
 struct servet_profile *random_profile(struct random_source *random, bool nested);
 

@@ -169,22 +169,13 @@ static uint32_t choose(struct random_source *random, uint32_t low, uint32_t high
     return low + random_below(random, high - low + 1);
 }
 
-static void shuffle(struct random_source *random, uint32_t *numbers, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t at = random_below(random, i + 1);
-        numbers[i] = numbers[at];
-        numbers[at] = i;
-    }
-}
-
 /* A machine as a description for hwloc; its PUs. */
 static uint32_t draw_machine(struct random_source *random, char *text, size_t size)
 {
     uint32_t packages = choose(random, 1, 2), caches = choose(random, 1, 4),
              cores = choose(random, 1, 10), threads = choose(random, 1, 2);
     uint32_t pus = packages * caches * cores * threads, numbers[MOST_PUS];
-    shuffle(random, numbers, pus);
+    random_order(random, numbers, pus);
     int used = snprintf(text, size, "package:%u [numa] l3:%u core:%u pu:%u", packages, caches,
                         cores, threads);
     for (uint32_t i = 0; i < pus && random_below(random, 4) + (i > 0); i++) {
@@ -203,7 +194,7 @@ static void draw_mapping(struct random_source *random, const struct servet_profi
 {
     uint32_t order[MOST_PUS], threads[MOST_PUS], used = 0, ranks = 0;
     bool hybrid = random_below(random, 2);
-    shuffle(random, order, pus);
+    random_order(random, order, pus);
     uint32_t most = choose(random, 1, pus);
     while (used < most) {
         threads[ranks] = hybrid ? choose(random, 1, most - used) : 1;

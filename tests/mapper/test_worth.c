@@ -37,14 +37,21 @@ static void make_machine(struct machine *m)
         .memory = {.reference_bytes_per_s = 10e9, .levels = &m->level, .level_count = 1}};
 }
 
+static struct map_worth worth_of(const struct machine *m, const struct profile_set *allowed,
+                                 uint32_t *pus)
+{
+    struct map_worth worth;
+    struct servet_error error;
+    ck_assert_msg(map_worth(&m->node, allowed, pus, &worth, &error) == 0, "%s", error.text);
+    return worth;
+}
+
 TEST(the_smallest_number_near_the_peak_is_taken)
 {
     struct machine m;
-    struct map_worth worth;
-    struct servet_error error;
     uint32_t pus[PUS];
     make_machine(&m);
-    ck_assert_int_eq(map_worth(&m.node, &m.all, pus, &worth, &error), 0);
+    struct map_worth worth = worth_of(&m, &m.all, pus);
     ck_assert_uint_eq(worth.workers, 3); /* 24 of 25 GB/s are 96 % */
     ck_assert(fabs(worth.bytes_per_s - 24e9) < 1);
     ck_assert(fabs(worth.most_bytes_per_s - 25e9) < 1);
@@ -57,8 +64,6 @@ TEST(the_smallest_number_near_the_peak_is_taken)
 TEST(a_level_of_small_groups_is_no_bound)
 {
     struct machine m;
-    struct map_worth worth;
-    struct servet_error error;
     uint32_t pus[PUS];
     make_machine(&m);
     struct profile_set siblings[] = {{m.ids, 2}, {m.ids + 2, 2}, {m.ids + 4, 2}, {m.ids + 6, 2}};
@@ -66,27 +71,25 @@ TEST(a_level_of_small_groups_is_no_bound)
         {.bytes_per_s = 8e9, .collisions = {.groups = siblings, .group_count = 4}}, m.level};
     m.node.memory.levels = levels;
     m.node.memory.level_count = 2;
-    ck_assert_int_eq(map_worth(&m.node, &m.all, pus, &worth, &error), 0);
+    struct map_worth worth = worth_of(&m, &m.all, pus);
     ck_assert_uint_eq(worth.measured_workers, 8);
     levels[1].scaling_count = 4;
-    ck_assert_int_eq(map_worth(&m.node, &m.all, pus, &worth, &error), 0);
+    worth = worth_of(&m, &m.all, pus);
     ck_assert_uint_eq(worth.measured_workers, 4);
 }
 
 TEST(fewer_pus_are_judged_by_themselves)
 {
     struct machine m;
-    struct map_worth worth;
-    struct servet_error error;
     uint32_t pus[PUS];
     make_machine(&m);
     struct profile_set some = {m.ids + 6, 2};
-    ck_assert_int_eq(map_worth(&m.node, &some, pus, &worth, &error), 0);
+    struct map_worth worth = worth_of(&m, &some, pus);
     ck_assert_uint_eq(worth.workers, 2);
     ck_assert_uint_eq(pus[0], 6);
     ck_assert_uint_eq(pus[1], 7);
     struct profile_set one = {m.ids + 5, 1};
-    ck_assert_int_eq(map_worth(&m.node, &one, pus, &worth, &error), 0);
+    worth = worth_of(&m, &one, pus);
     ck_assert_uint_eq(worth.workers, 1);
     ck_assert_uint_eq(worth.measured_workers, 0); /* none to share with */
 }
@@ -95,8 +98,6 @@ TEST(fewer_pus_are_judged_by_themselves)
 TEST(a_lesser_core_is_predicted_no_more_than_it_gets_alone)
 {
     struct machine m;
-    struct map_worth worth;
-    struct servet_error error;
     uint32_t pus[PUS];
     make_machine(&m);
     struct profile_set fast = {m.ids, 6}, slow = {m.ids + 6, 2};
@@ -106,23 +107,21 @@ TEST(a_lesser_core_is_predicted_no_more_than_it_gets_alone)
     m.node.kinds = kinds;
     m.node.numa_access = rows;
     m.node.kind_count = m.node.numa_access_count = 2;
-    ck_assert_int_eq(map_worth(&m.node, &slow, pus, &worth, &error), 0);
+    struct map_worth worth = worth_of(&m, &slow, pus);
     ck_assert_uint_eq(worth.workers, 2);
     ck_assert(fabs(worth.bytes_per_s - 12e9) < 1); /* the level's two fast ones get 19 */
-    ck_assert_int_eq(map_worth(&m.node, &fast, pus, &worth, &error), 0);
+    worth = worth_of(&m, &fast, pus);
     ck_assert(fabs(worth.bytes_per_s - 24e9) < 1);
 }
 
 TEST(places_are_spread_over_the_domains)
 {
     struct machine m;
-    struct map_worth worth;
-    struct servet_error error;
     uint32_t pus[PUS];
     make_machine(&m);
     struct profile_set halves[] = {{m.ids, 4}, {m.ids + 4, 4}};
     m.level.collisions = (struct profile_relation){.groups = halves, .group_count = 2};
-    ck_assert_int_eq(map_worth(&m.node, &m.all, pus, &worth, &error), 0);
+    struct map_worth worth = worth_of(&m, &m.all, pus);
     /* 25 GB/s each: 49 with four and three, 48 with three each, which are 96 %. */
     ck_assert_uint_eq(worth.workers, 6);
     ck_assert(fabs(worth.bytes_per_s - 48e9) < 1);

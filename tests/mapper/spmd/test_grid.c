@@ -25,40 +25,6 @@ static struct spmd_grid mapped(const struct servet_profile *profile, const struc
     return grid;
 }
 
-/* Fewest messages across `nodes` that any cut of a grid into equal rectangles can do, both ways
- * counted. */
-static const struct {
-    const char *profile;
-    uint64_t n, m;
-    size_t slowest;    /* layer */
-    uint64_t messages; /* over it */
-} clusters[] = {
-    {FIXTURES "/nehalem-2-nodes.json", 4, 4, 1, 2 * 4}, /* two halves of 4 x 2 */
-    {FIXTURES "/spmd-dell.json", 4, 4, 3, 2 * 4},
-    {FIXTURES "/spmd-dell.json", 8, 5, 3, 2 * 26},
-    {FIXTURES "/spmd-ibm.json", 8, 4, 2, 2 * 20},   /* 8 blocks of 2 x 2: 3 * 4 + 8 */
-    {FIXTURES "/spmd-ibm.json", 16, 8, 2, 2 * 104}, /* 32 blocks of 2 x 2: 7 * 8 + 3 * 16 */
-    {FIXTURES "/spmd-amd.json", 8, 1, 1, 2 * 3},
-    {FIXTURES "/spmd-amd.json", 16, 1, 1, 2 * 7},
-};
-
-TEST(few_messages_go_over_the_slowest_links, .loops = sizeof clusters / sizeof *clusters)
-{
-    struct servet_profile *profile = loaded(clusters[_i].profile);
-    struct spmd_problem p =
-        problem(clusters[_i].m == 1 ? "1d3" : "2d5", 1 << 20, clusters[_i].m == 1 ? 1 : 5 << 10, 1);
-    FREED_BY(spmd_grid_free)
-    struct spmd_grid grid = mapped(profile, &p, clusters[_i].n, clusters[_i].m);
-    uint64_t n = clusters[_i].n, m = clusters[_i].m, all = 2 * (n * (m - 1) + m * (n - 1)), sum = 0;
-    for (size_t i = 0; i < SPMD_LAYERS; i++) {
-        sum += grid.messages[i];
-    }
-    ck_assert_uint_eq(sum, all);
-    ck_assert_msg(grid.messages[clusters[_i].slowest] <= clusters[_i].messages,
-                  "%d messages, expected at most %d", (int)grid.messages[clusters[_i].slowest],
-                  (int)clusters[_i].messages);
-}
-
 /* -- against every order there is -- */
 
 struct search {
@@ -157,18 +123,6 @@ TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links,
         ck_assert_msg((int64_t)grid.messages[i] == s.best[i],
                       "layer %d: %d messages, the best order has %d", (int)i, (int)grid.messages[i],
                       (int)s.best[i]);
-    }
-}
-
-TEST(every_process_has_a_pu_of_its_own)
-{
-    struct servet_profile *profile = loaded(FIXTURES "/spmd-ibm.json");
-    struct spmd_problem p = problem("2d5", 1024, 1024, 1);
-    FREED_BY(spmd_grid_free) struct spmd_grid grid = mapped(profile, &p, 16, 8);
-    bool taken[128] = {false};
-    for (size_t r = 0; r < 128; r++) {
-        ck_assert(grid.pus[r] < 128 && !taken[grid.pus[r]]);
-        taken[grid.pus[r]] = true;
     }
 }
 
