@@ -59,9 +59,7 @@ static int allowed_of_view(struct map_view *view, const struct map_limits *limit
     bool *in = map_arena_get(&view->arena, view->leaf_count, sizeof *in);
     uint32_t *pus = map_arena_get(&view->arena, view->leaf_count, sizeof *pus);
     size_t count = 0;
-    if (view->arena.is_short) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&view->arena));
     for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
         bool listed = !limits->pus || profile_set_has(limits->pus, view->pu[leaf]);
         in[leaf] = listed && kind_wanted(view, leaf, limits->kind) &&

@@ -7,6 +7,7 @@
 
 #include "mapper/worth/worth.h"
 #include "profile/base/cli.h"
+#include "profile/scope.h"
 
 enum column { MAPPED, COMPACT, SCATTER, COLUMNS };
 
@@ -177,13 +178,9 @@ int map_order_known(struct map_view *view, enum map_known_order order, uint32_t 
     struct map_arena *arena = &view->arena;
     struct map_order *trees = map_arena_get(arena, view->class_count, sizeof *trees);
     struct standing *all = map_arena_get(arena, view->leaf_count, sizeof *all), *at = all;
-    if (!trees || !all) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(arena));
     for (size_t c = 0; c < view->class_count; c++) {
-        if (map_order_by_all(arena, &view->classes[c], view->priority, &trees[c]) < 0) {
-            return -ENOMEM;
-        }
+        TRY(map_order_by_all(arena, &view->classes[c], view->priority, &trees[c]));
     }
     for (uint32_t node = 0; node < view->node_count; node++) {
         const struct map_node *of = &view->nodes[node];
@@ -193,9 +190,7 @@ int map_order_known(struct map_view *view, enum map_known_order order, uint32_t 
             *at = (struct standing){.leaf = of->first_leaf + tree->item[place], .depth = 1};
             at->sibling = map_core_mates_before(view, at->leaf, NULL);
             at->ordinal = map_arena_get(arena, (size_t)tree->depth + 2, sizeof *at->ordinal);
-            if (!at->ordinal) {
-                return -ENOMEM;
-            }
+            TRY(map_arena_check(arena));
             at->ordinal[0] = order == MAP_COMPACT ? (uint32_t)(at - all) : node;
             if (order == MAP_SCATTER) {
                 number_groups(tree, place, at);

@@ -96,9 +96,7 @@ int map_choice_deal(struct map_choice *c, const struct profile_device *const *gp
     d.load = map_arena_get(c->arena, d.bins, sizeof *d.load);
     d.least = map_arena_get(c->arena, d.bins, sizeof *d.least);
     d.moved = map_arena_get(c->arena, d.bins, sizeof *d.moved);
-    if (c->arena->is_short) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
     for (size_t i = 0; i < d.items * d.bins; i++) {
         size_t item = i / d.bins, bin = i % d.bins;
         enum map_distance distance =

@@ -63,9 +63,7 @@ static int find_near(const struct map_choice *c, struct profile_set *near)
     for (size_t i = 0; i < c->node->of->device_count; i++) {
         const struct profile_set *pus = &c->node->of->devices[i].pus;
         near[i].ids = map_arena_get(c->arena, pus->count, sizeof *near[i].ids);
-        if (!near[i].ids) {
-            return -ENOMEM;
-        }
+        TRY(map_arena_check(c->arena));
         for (size_t k = 0; k < pus->count; k++) {
             if (profile_set_has(&c->node->allowed, pus->ids[k])) {
                 near[i].ids[near[i].count++] = pus->ids[k];
@@ -99,9 +97,8 @@ static int find_sites(struct map_choice *c)
     const struct profile_device **gpus = map_arena_get(c->arena, of->device_count, sizeof *gpus);
     c->sites = map_arena_get(c->arena, of->device_count, sizeof *c->sites);
     c->site_count = 0;
-    if (!near || !gpus || !c->sites || find_near(c, near) < 0) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
+    TRY(find_near(c, near));
     for (size_t i = 0, s; i < of->device_count; i++) {
         for (s = 0; s < c->site_count && !profile_set_equal(&c->sites[s].pus, &near[i]); s++) {
         }
@@ -171,9 +168,7 @@ static int join_sites(struct map_choice *c, struct map_site *to, const struct ma
     }
     uint32_t *pus = map_arena_get(c->arena, to->pus.count + from->pus.count, sizeof *pus);
     size_t used = 0;
-    if (!pus) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
     for (size_t i = 0; i < c->node->allowed.count; i++) {
         uint32_t pu = c->node->allowed.ids[i];
         if (profile_set_has(&to->pus, pu) || profile_set_has(&from->pus, pu)) {
@@ -218,9 +213,7 @@ static int divide_nodes(struct map_choice *c, size_t ranks, struct map_site *par
 {
     struct map_site *nodes = map_arena_get(c->arena, c->site_count, sizeof *nodes);
     size_t count = 0;
-    if (!nodes) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
     for (size_t s = 0, end; s < c->site_count; s = end, count++) {
         end = end_of_node(c, s);
         for (size_t i = s; i < end; i++) {
@@ -276,9 +269,7 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
         total += map_threads_of(all, ranks[i]);
     }
     uint32_t *pus = map_arena_get(c->arena, total, sizeof *pus);
-    if (c->arena->is_short) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
     for (size_t i = 0; i < set->count; i++) {
         if (c->used[set->ids[i]]) {
             taken.ids[taken.count++] = set->ids[i];
@@ -357,9 +348,7 @@ static int place_away(struct map_choice *c, const struct map_site *const *away, 
     struct profile_set near = {map_arena_get(c->arena, all->count, sizeof *near.ids), 0};
     const bool somewhere = away[0]->pus.count;
     const struct profile_set *within = somewhere ? find_room(c, away, count, wants) : NULL;
-    if (!near.ids) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
     for (unsigned far = 0; somewhere && far <= 2 * MAP_ELSEWHERE + 1; far++) {
         for (size_t i = 0; i < all->count && near.count < wants; i++) {
             const uint32_t pu = all->ids[i];
@@ -381,9 +370,7 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
 {
     size_t *here = map_arena_get(c->arena, end - begin, sizeof *here), rank = begin;
     const struct map_site **away = map_arena_get(c->arena, end - begin, sizeof *away);
-    if (!here || !away) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
     for (size_t s = 0; s < c->site_count; s++) {
         const struct map_site *site = &c->sites[s];
         size_t room = count_free(c, &site->pus), here_count = 0;
@@ -413,10 +400,9 @@ static int place_by_sites(struct map_choice *c, size_t begin, size_t end,
     const size_t ranks = end - begin, count = c->site_count;
     struct map_site *sites = c->sites, *parts = map_arena_get(c->arena, count, sizeof *parts);
     size_t part_count = 0;
-    if (!parts || (ranks < count ? divide_nodes(c, ranks, parts, &part_count)
-                                 : divide_sites(c, sites, count, ranks, parts, &part_count)) < 0) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
+    TRY(ranks < count ? divide_nodes(c, ranks, parts, &part_count)
+                      : divide_sites(c, sites, count, ranks, parts, &part_count));
     c->sites = parts;
     c->site_count = part_count;
     int rc = place_ranks(c, begin, end, error);
@@ -429,10 +415,11 @@ static int place_by_sites(struct map_choice *c, size_t begin, size_t end,
 static int place_freely(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
 {
     size_t *ranks = map_arena_get(c->arena, end - begin, sizeof *ranks);
-    for (size_t r = begin; ranks && r < end; r++) {
+    TRY(map_arena_check(c->arena));
+    for (size_t r = begin; r < end; r++) {
         ranks[r - begin] = r;
     }
-    return ranks ? map_ranks(c, &c->node->allowed, ranks, end - begin, error) : -ENOMEM;
+    return map_ranks(c, &c->node->allowed, ranks, end - begin, error);
 }
 
 /* The PUs that other programs hold. */
@@ -454,9 +441,7 @@ static int choose_better(struct map_choice *c, size_t begin, size_t end, struct 
     uint32_t *pus = map_arena_get(c->arena, threads, sizeof *pus);
     struct map_hold **holds = map_arena_get(c->arena, ranks, sizeof *holds);
     uint64_t best = 0, merit;
-    if (!pus || !holds) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
     for (size_t way = 0; way < (threads > cores ? 1 : 2); way++) {
         const bool beside = (way == 0) != (threads >= cores);
         memset(c->holds + begin, 0, ranks * sizeof(struct map_hold *));
@@ -481,12 +466,9 @@ static int choose_node(struct map_choice *c, const struct map_part *node, size_t
     c->node = node;
     c->used = map_arena_get(c->arena, profile_class_span(node->of), sizeof *c->used);
     map_one_node(node->of, &c->view);
-    if (c->used) {
-        mark_taken(c);
-    }
-    if (!c->used || find_sites(c) < 0) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
+    mark_taken(c);
+    TRY(find_sites(c));
     if (c->request->gpus != MAP_ALL_GPUS) {
         keep_gpus(c, c->request->gpus);
     }
@@ -514,9 +496,7 @@ static int find_nodes(const struct servet_profile *profile,
     size_t all = 0;
     for (uint32_t n = 0; n < profile_node_count(profile); n++) {
         struct map_part *part = &out->parts[out->count];
-        if (map_part_of_node(profile, n, request->ranks.allowed, part) < 0) {
-            return -ENOMEM;
-        }
+        TRY(map_part_of_node(profile, n, request->ranks.allowed, part));
         size_t gpus = 0;
         for (size_t i = 0; i < part->of->device_count; i++) {
             gpus += part->of->devices[i].kind == PROFILE_GPU;
@@ -553,9 +533,7 @@ static int place_by_gpus(struct map_choice *c, struct servet_error *error)
     size_t all = profile_node_count(c->profile), rank = 0, ranks = c->request->ranks.ranks;
     struct nodes nodes = {.parts = map_arena_get(c->arena, all, sizeof *nodes.parts),
                           .sites = map_arena_get(c->arena, all, sizeof *nodes.sites)};
-    if (!nodes.parts || !nodes.sites) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
     int rc = find_nodes(c->profile, c->request, &nodes, error);
     size_t used = ranks < nodes.count ? ranks : nodes.count;
     share_out(rc == 0 ? ranks : 0, nodes.sites, used);
@@ -576,9 +554,7 @@ static int choose_all(struct map_choice *c, struct map_devices *out, struct serv
     const size_t ranks = request->ranks.ranks;
     c->first = map_arena_get(c->arena, ranks + 1, sizeof *c->first);
     c->holds = map_arena_get(c->arena, ranks, sizeof *c->holds);
-    if (c->arena->is_short) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
     for (size_t r = 0; r < ranks; r++) {
         c->first[r + 1] = c->first[r] + map_threads_of(&request->ranks, r);
     }

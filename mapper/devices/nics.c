@@ -9,9 +9,7 @@
 int map_choice_hold(struct map_choice *c, size_t rank, const struct profile_device *device)
 {
     struct map_hold *hold = map_arena_get(c->arena, 1, sizeof *hold);
-    if (!hold) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(c->arena));
     *hold = (struct map_hold){device, c->holds[rank]};
     c->holds[rank] = hold;
     return 0;
@@ -136,9 +134,7 @@ int map_choose_nics(struct map_choice *c, struct servet_error *error)
                               .begin = begin,
                               .end = end,
                               .more = more};
-        if (c->arena->is_short) {
-            return -ENOMEM;
-        }
+        TRY(map_arena_check(c->arena));
         cards.count = find_nics(of, cards.nics);
         if (!cards.count) {
             return profile_error(error, -EINVAL,

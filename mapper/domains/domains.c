@@ -123,9 +123,7 @@ static int choose_nodes(struct hybrid *h, const struct map_order *nodes)
     int rc = -ENOSPC;
     for (int by = 0; rc == -ENOSPC && by < 3; by++) {
         uint64_t *room = map_arena_get(&h->view->arena, count, sizeof *room);
-        if (!room) {
-            return -ENOMEM;
-        }
+        TRY(map_arena_check(&h->view->arena));
         count_room(h, nodes, by == 0, room);
         rc = h->request->priority == MAP_COMMUNICATION && by < 2
                  ? pack_nodes(h, room, count)
@@ -157,16 +155,12 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
         size_t families = m->view.classes[0].family_count;
         m->most[i] = map_arena_get(&m->view.arena, families, sizeof *m->most[i]);
     }
-    if (m->view.arena.is_short) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&m->view.arena));
     m->view.sums = h->request->paper;
     const struct map_class *class = &m->view.classes[0];
-    if (map_slots_make(&m->view, NULL, NULL, &m->slots, NULL) < 0 ||
-        map_engine_make(&m->view, &m->engine) < 0 ||
-        map_order_by_all(&m->view.arena, class, h->request->priority, &m->tree) < 0) {
-        return -ENOMEM;
-    }
+    TRY(map_slots_make(&m->view, NULL, NULL, &m->slots, NULL));
+    TRY(map_engine_make(&m->view, &m->engine));
+    TRY(map_order_by_all(&m->view.arena, class, h->request->priority, &m->tree));
     return map_order_by_layers(&m->view.arena, class, &m->layers);
 }
 
@@ -381,9 +375,7 @@ static int keep_smallest_group(struct hybrid *h, struct map_machine *m, uint32_t
     const struct map_region all = {&h->slots, first_leaf, h->items, *count};
     uint32_t open = 0;
     map_region_open(m, &all);
-    if (map_order_limit(&m->view, &m->slots, threads) < 0) {
-        return -ENOMEM;
-    }
+    TRY(map_order_limit(&m->view, &m->slots, threads));
     for (uint32_t i = 0; i < *count; i++) {
         if (m->slots.key[h->items[i]] != MAP_KEY_NEVER) {
             h->items[open++] = h->items[i];
@@ -538,9 +530,7 @@ static int make_hybrid(struct hybrid *h)
     h->spread = map_arena_get(arena, widest, sizeof *h->spread);
     h->aligned = map_arena_get(arena, widest, sizeof *h->aligned);
     h->cut = map_arena_get(arena, ranks, sizeof *h->cut);
-    if (arena->is_short) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(arena));
     size_t at = 0;
     for (size_t r = 0; r < ranks; r++) {
         h->shares[r] =
@@ -554,9 +544,8 @@ static int make_hybrid(struct hybrid *h)
 static int fill_nodes(struct hybrid *h)
 {
     struct map_order nodes;
-    if (make_hybrid(h) < 0 || map_order_of_nodes(h->view, &nodes) < 0) {
-        return -ENOMEM;
-    }
+    TRY(make_hybrid(h));
+    TRY(map_order_of_nodes(h->view, &nodes));
     find_usable(h);
     TRY(choose_nodes(h, &nodes));
     for (size_t low = 0, high; low < h->request->ranks; low = high) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/scope.h"
 /* Changes of places: rounds, and how far each looks. */
 #define MOST_ROUNDS 8
 #define MOST_PARTNERS 8
@@ -353,9 +354,7 @@ int map_improve_nearby(struct map_traffic *t)
 {
     double before = map_traffic_total(t), now;
     uint32_t *rank_at = map_arena_get(&t->view->arena, t->view->leaf_count, sizeof *rank_at);
-    if (!rank_at) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&t->view->arena));
     memset(rank_at, 0xff, t->view->leaf_count * sizeof *rank_at);
     for (uint32_t r = 0; r < t->matrix->ranks; r++) {
         rank_at[t->place[r]] = r;
@@ -414,9 +413,7 @@ int map_place_by_descent(struct map_traffic *t)
                   {map_arena_get(arena, ranks, sizeof *d.heaps->items), 0}},
         .moved = map_arena_get(arena, ranks, sizeof *d.moved),
     };
-    if (arena->is_short) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(arena));
     for (uint32_t r = 0; r < ranks; r++) {
         d.ranks[r] = r;
         d.local[r] = MAP_NONE;

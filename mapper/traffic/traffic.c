@@ -9,6 +9,7 @@
 
 #include "mapper/worth/worth.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 
 /* Rounds of swaps; each looks at all pairs of ranks. Gains after the third were nowhere seen. */
 #define MOST_ROUNDS 3
@@ -69,9 +70,10 @@ static int place_greedily(struct map_traffic *t)
 {
     uint32_t ranks = t->matrix->ranks;
     uint32_t *other = map_arena_get(&t->view->arena, ranks, sizeof *other);
-    int rc = other ? place_many(t) : -ENOMEM;
-    if (rc < 0 || ranks > MOST_SWAPPED_RANKS) {
-        return rc;
+    TRY(map_arena_check(&t->view->arena));
+    TRY(place_many(t));
+    if (ranks > MOST_SWAPPED_RANKS) {
+        return 0;
     }
     improve_by_swaps(t);
     double seconds = map_traffic_total(t);
@@ -127,9 +129,7 @@ static int number_places(struct map_traffic *t)
     const uint32_t ranks = t->matrix->ranks;
     uint32_t *first = map_arena_get(&t->view->arena, t->view->leaf_count, sizeof *first);
     uint32_t *next = map_arena_get(&t->view->arena, ranks, sizeof *next);
-    if (!first || !next) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&t->view->arena));
     memset(first, 0xff, t->view->leaf_count * sizeof *first); /* MAP_NONE */
     for (uint32_t i = ranks; i-- > 0;) {
         next[i] = first[t->leaves[i]];
@@ -152,10 +152,7 @@ int map_place_ranks(struct map_view *view, const struct map_matrix *matrix, cons
     struct map_traffic t = {.view = view, .matrix = matrix, .leaves = leaves, .place = out};
     memcpy(out, leaves, matrix->ranks * sizeof *out);
     seconds->in_order = map_traffic_total(&t);
-    int rc = place_greedily(&t);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(place_greedily(&t));
     seconds->greedy = map_traffic_total(&t);
     if (!(seconds->greedy < seconds->in_order)) {
         memcpy(out, leaves, matrix->ranks * sizeof *out);

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#include "profile/scope.h"
+
 struct node {
     map_weight added; /* to all its PUs */
     map_key key;      /* added to that of all its PUs */
@@ -240,9 +242,7 @@ int map_engine_make(struct map_view *view, struct map_engine **out)
 {
     struct map_arena *arena = &view->arena;
     struct map_engine *e = map_arena_get(arena, 1, sizeof *e);
-    if (!e) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(arena));
     *e = (struct map_engine){
         .view = view,
         .weight = map_arena_get(arena, view->leaf_count, sizeof *e->weight),
@@ -252,5 +252,5 @@ int map_engine_make(struct map_view *view, struct map_engine **out)
         .changed = map_arena_get(arena, view->node_count, sizeof *e->changed),
     };
     *out = e;
-    return arena->is_short ? -ENOMEM : 0;
+    return map_arena_check(arena);
 }

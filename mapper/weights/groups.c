@@ -43,9 +43,7 @@ static int fill_pairs(struct map_arena *arena, const struct profile_relation *re
 {
     uint32_t *start = map_arena_get(arena, (size_t)out->item_count + 2, sizeof *start);
     uint32_t *with = map_arena_get(arena, 2 * relation->pair_count, sizeof *with);
-    if (!start || !with) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(arena));
     for (int pass = 0; pass < 2; pass++) {
         for (size_t p = 0; p < relation->pair_count; p++) {
             uint32_t a = position(ids, relation->pairs[p].a);
@@ -78,9 +76,7 @@ int map_groups_make(struct map_arena *arena, const struct profile_relation *rela
     groups.group_of = map_arena_get(arena, item_count, sizeof *groups.group_of);
     groups.start = map_arena_get(arena, relation->group_count + 1, sizeof *groups.start);
     groups.members = map_arena_get(arena, item_count, sizeof *groups.members);
-    if (!groups.group_of || !groups.start || !groups.members) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(arena));
     memset(groups.group_of, 0xff, (size_t)item_count * sizeof *groups.group_of);
     fill_groups(relation, ids, &groups);
     if (relation->pair_count) {
@@ -215,7 +211,7 @@ static int find_cores(struct map_arena *arena, const struct profile_class *of,
             out->groups[out->group_count++] = sharing->groups[g];
         }
     }
-    return out->groups ? 0 : -ENOMEM;
+    return map_arena_check(arena);
 }
 
 int map_groups_of_cores(struct map_arena *arena, const struct profile_class *of,

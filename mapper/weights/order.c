@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/scope.h"
 /* Wide groups join many pairs. */
 static uint64_t count_pairs(const struct map_groups *groups)
 {
@@ -76,9 +77,7 @@ static int make_order(struct map_arena *arena, const struct map_groups **levels,
     order.place = map_arena_get(arena, items, sizeof *order.place);
     order.group = map_arena_get(arena, (size_t)items * depth, sizeof *order.group);
     uint32_t *rest = map_arena_get(arena, items, sizeof *rest);
-    if (!order.item || !order.place || !order.group || !rest) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(arena));
     sort_levels(levels, depth);
     for (uint32_t d = 0; d < depth; d++) {
         name_groups(&order, levels[d], d, items, rest);
@@ -111,9 +110,9 @@ int map_order_by_layers(struct map_arena *arena, const struct map_class *class,
                         struct map_order *out)
 {
     const struct map_groups **levels = map_arena_get(arena, class->family_count, sizeof *levels);
-    return levels ? make_order(arena, levels, add_families(class, true, levels, 0),
-                               (uint32_t) class->of->pus.count, out)
-                  : -ENOMEM;
+    TRY(map_arena_check(arena));
+    return make_order(arena, levels, add_families(class, true, levels, 0),
+                      (uint32_t) class->of->pus.count, out);
 }
 
 int map_order_by_all(struct map_arena *arena, const struct map_class *class,
@@ -122,9 +121,7 @@ int map_order_by_all(struct map_arena *arena, const struct map_class *class,
     const struct map_groups **levels =
         map_arena_get(arena, class->family_count + 2, sizeof *levels);
     bool layers_first = priority == MAP_COMMUNICATION;
-    if (!levels) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(arena));
     uint32_t depth = add_families(class, layers_first, levels, 0);
     depth = add_families(class, !layers_first, levels, depth);
     levels[depth++] = class->packages;
@@ -136,9 +133,7 @@ int map_order_of_nodes(struct map_view *view, struct map_order *out)
 {
     const struct map_groups **levels =
         map_arena_get(&view->arena, view->network_count, sizeof *levels);
-    if (!levels) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&view->arena));
     for (size_t f = 0; f < view->network_count; f++) {
         levels[f] = &view->network[f].groups;
     }
@@ -167,14 +162,12 @@ int map_order_workers(struct map_view *view, uint32_t *leaves, size_t count)
     struct map_order nodes, *classes = map_arena_get(arena, view->class_count, sizeof *classes);
     struct worker *workers = map_arena_get(arena, count, sizeof *workers);
     uint32_t *rounds = map_arena_get(arena, view->leaf_count, sizeof *rounds);
-    if (!classes || !workers || !rounds || map_order_of_nodes(view, &nodes) < 0) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(arena));
+    TRY(map_order_of_nodes(view, &nodes));
     for (size_t c = 0; c < view->class_count; c++) {
-        if (view->classes[c].of->pus.count &&
-            map_order_by_layers(arena, &view->classes[c], &classes[c]) < 0) {
-            return -ENOMEM;
-        }
+        TRY(view->classes[c].of->pus.count
+                ? map_order_by_layers(arena, &view->classes[c], &classes[c])
+                : 0);
     }
     for (size_t w = 0; w < count; w++) {
         uint32_t leaf = leaves[w], node = map_view_node(view, leaf);
@@ -262,9 +255,7 @@ int map_order_limit(struct map_view *view, struct map_slots *slots, size_t worke
     struct limiting l = {.view = view, .slots = slots, .workers = workers, .least = UINT32_MAX};
     l.open = map_arena_get(&view->arena, view->leaf_count, sizeof *l.open);
     l.room = map_arena_get(&view->arena, view->node_count, sizeof *l.room);
-    if (!l.open || !l.room) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&view->arena));
     if (mark_places(&l) < workers) {
         return 0;
     }

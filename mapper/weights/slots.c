@@ -4,6 +4,7 @@
 
 #include "mapper/map.h"
 #include "mapper/weights/weights.h"
+#include "profile/scope.h"
 
 struct map_core map_core_of(const struct map_view *view, uint32_t leaf)
 {
@@ -99,9 +100,7 @@ int map_slots_make(struct map_view *view, const struct profile_set *allowed,
     slots.key = map_arena_get(&view->arena, view->leaf_count, sizeof *slots.key);
     slots.taken = map_arena_get(&view->arena, taken ? taken->count : 0, sizeof *slots.taken);
     uint32_t *in_node = map_arena_get(&view->arena, view->node_count, sizeof *in_node);
-    if (view->arena.is_short) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&view->arena));
     if (!allow(view, allowed, slots.key)) {
         return profile_error(error, -EINVAL,
                              "allowed PUs: expected at least one PU of the profile");

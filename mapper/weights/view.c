@@ -177,9 +177,7 @@ static int add_families(struct making *making, const struct profile_class *of,
     size_t count = of->cache_count + of->memory.level_count + 1 + of->communication.layer_count,
            used = 0;
     out->families = map_arena_get(&making->view->arena, count, sizeof *out->families);
-    if (!out->families) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&making->view->arena));
     out->family_count = count;
     for (; used < of->cache_count + of->memory.level_count; used++) {
         bool cache = used < of->cache_count;
@@ -306,10 +304,9 @@ static int make_class(struct making *making, const struct profile_class *of, str
     out->kind = map_arena_get(arena, items, sizeof *out->kind);
     out->far = map_arena_get(arena, items, sizeof *out->far);
     out->cache_rank = map_arena_get(arena, items, sizeof *out->cache_rank);
-    if (!out->kind || !out->far || !out->cache_rank || add_families(making, of, out) < 0 ||
-        map_groups_of_cores(arena, of, &out->cores) < 0) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(arena));
+    TRY(add_families(making, of, out));
+    TRY(map_groups_of_cores(arena, of, &out->cores));
     rank_caches(of, out);
     find_far(of, out);
     add_kinds(of, out);
@@ -326,9 +323,7 @@ static int make_network(struct making *making)
     struct profile_set nodes = {map_arena_get(&view->arena, view->node_count, sizeof *nodes.ids),
                                 view->node_count};
     view->network = map_arena_get(&view->arena, count, sizeof *view->network);
-    if (!view->network || !nodes.ids) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&view->arena));
     for (uint32_t n = 0; n < view->node_count; n++) {
         nodes.ids[n] = n;
     }
@@ -377,11 +372,19 @@ static int make_nodes(struct map_view *view)
     view->class_count = profile->class_count;
     view->classes = map_arena_get(&view->arena, view->class_count, sizeof *view->classes);
     view->node_of = map_arena_get(&view->arena, view->leaf_count, sizeof *view->node_of);
-    if (view->arena.is_short) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&view->arena));
     number_leaves(view);
     return 0;
+}
+
+static int make_parts(struct making *making)
+{
+    struct map_view *view = making->view;
+    TRY(make_nodes(view));
+    for (size_t c = 0; c < view->class_count; c++) {
+        TRY(make_class(making, &view->profile->classes[c], &view->classes[c]));
+    }
+    return make_network(making);
 }
 
 int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load,
@@ -395,13 +398,7 @@ int map_view_make(const struct servet_profile *profile, enum map_priority priori
     made.denominator = denominator_of(&making.latencies);
     making.collide = (priority == MAP_MEMORY ? FAVOURED : OTHER) * made.denominator;
     making.approach = priority == MAP_MEMORY ? OTHER : FAVOURED;
-    int rc = make_nodes(&made);
-    for (size_t c = 0; rc == 0 && c < made.class_count; c++) {
-        rc = make_class(&making, &profile->classes[c], &made.classes[c]);
-    }
-    if (rc == 0) {
-        rc = make_network(&making);
-    }
+    const int rc = make_parts(&making);
     if (rc < 0) {
         map_arena_free(&made.arena);
         return rc == -ENOMEM

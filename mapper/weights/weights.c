@@ -34,9 +34,7 @@ static int make_rows(struct map_view *view, const struct map_slots *slots, struc
     for (int r = 0; r <= MAP_RULE_COUNT; r++) {
         rows->sum[r] = map_arena_get(arena, leaves, sizeof *rows->sum[r]);
     }
-    if (arena->is_short) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(arena));
     memcpy(rows->slots.key, slots->key, leaves * sizeof *slots->key);
     for (uint32_t leaf = 0; leaf < leaves; leaf++) {
         if (slots->key[leaf] != MAP_KEY_NEVER) {
@@ -150,16 +148,12 @@ static int map_in_view(struct map_view *view, const struct map_request *request,
     struct choosing choosing = {.rows.explainer = explainer};
     TRY(map_slots_make(view, request->allowed, request->taken, &choosing.slots, error));
     bool limit = request->known && request->priority == MAP_COMMUNICATION && !request->paper;
-    if ((explainer && make_rows(view, &choosing.slots, &choosing.rows) < 0) ||
-        (limit && map_order_limit(view, &choosing.slots, request->workers) < 0) ||
-        map_engine_make(view, &choosing.engine) < 0) {
-        return -ENOMEM;
-    }
+    TRY(explainer ? make_rows(view, &choosing.slots, &choosing.rows) : 0);
+    TRY(limit ? map_order_limit(view, &choosing.slots, request->workers) : 0);
+    TRY(map_engine_make(view, &choosing.engine));
     map_engine_restart(choosing.engine, &choosing.slots);
     choose_all(&choosing, request->workers, out);
-    if (request->known && map_order_workers(view, out, request->workers) < 0) {
-        return -ENOMEM;
-    }
+    TRY(request->known ? map_order_workers(view, out, request->workers) : 0);
     for (size_t w = 0; w < request->workers; w++) {
         out[w] = view->pu[out[w]];
     }

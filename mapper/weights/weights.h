@@ -2,6 +2,7 @@
 #ifndef SERVET_MAPPER_WEIGHTS_WEIGHTS_H
 #define SERVET_MAPPER_WEIGHTS_WEIGHTS_H
 
+#include <errno.h>
 #include <stddef.h>
 
 #include "mapper/map.h"
@@ -18,6 +19,11 @@ struct map_arena {
 /* Room for `count` things of `size` bytes, zeroed, aligned for any of our types; NULL when memory
  * is short. Zero things give a pointer that must not be followed. */
 void *map_arena_get(struct map_arena *arena, size_t count, size_t size);
+/* 0 or -ENOMEM: of all that was got so far. */
+static inline int map_arena_check(const struct map_arena *arena)
+{
+    return arena->is_short ? -ENOMEM : 0;
+}
 void map_arena_free(struct map_arena *arena);
 
 /* Memory that was short gets its text where the room is left, and nowhere below. Returns rc. */

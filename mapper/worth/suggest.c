@@ -277,9 +277,7 @@ static int choose_node(const struct servet_profile *profile, const struct profil
 {
     for (uint32_t n = 0; n < profile_node_count(profile); n++) {
         struct map_part part;
-        if (map_part_of_node(profile, n, allowed, &part) < 0) {
-            return -ENOMEM;
-        }
+        TRY(map_part_of_node(profile, n, allowed, &part));
         *nodes += part.allowed.count > 0;
         if (part.allowed.count && !out->allowed.count) {
             *out = part;

@@ -93,9 +93,7 @@ static int count_worth(const struct servet_profile *node, uint32_t *pus, size_t 
     FREED_BY(map_view_free) struct map_view view = {0};
     TRY(map_view_make(node, MAP_MEMORY, count, &view, error));
     double *totals = map_arena_get(&view.arena, count, sizeof *totals); /* of 1, 2, … leaves */
-    if (!totals) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&view.arena));
     for (size_t i = 0; i < count; i++) {
         pus[i] = map_view_leaf(&view, pus[i]);
     }
@@ -314,9 +312,7 @@ int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
     struct counting c = {.view = view, .leaves = leaves, .workers = count};
     c.count = map_arena_get(&view->arena, view->leaf_count, sizeof *c.count);
     c.memory = map_arena_get(&view->arena, count, sizeof *c.memory);
-    if (!c.count || !c.memory) {
-        return -ENOMEM;
-    }
+    TRY(map_arena_check(&view->arena));
     struct map_figures figures = {0};
     size_t holders[MAP_FIGURE_LEVELS] = {0}, families = 0;
     for (size_t w = 0; w < count; w++) {
@@ -351,12 +347,11 @@ int map_ordinary_copies(struct map_view *view, size_t workers, double bytes_per_
     double each = copy->bytes_per_s;
     if (together && copy->together_bytes_per_s > 0) {
         uint32_t *leaves = map_arena_get(&view->arena, together, sizeof *leaves);
-        for (size_t i = 0; leaves && i < together; i++) {
+        TRY(map_arena_check(&view->arena));
+        for (size_t i = 0; i < together; i++) {
             leaves[i] = map_view_leaf(view, memory->kernel_pus.ids[i]);
         }
-        if (!leaves || map_figures_of(view, leaves, together, &levels) < 0) {
-            return -ENOMEM;
-        }
+        TRY(map_figures_of(view, leaves, together, &levels));
         each = copy->together_bytes_per_s / (double)together;
     }
     const double part = bytes_per_s * each / levels.memory_mean_bytes_per_s;
