@@ -43,15 +43,12 @@ static void fill_mapping(struct comparing *c, const struct map_mapping *plan)
     for (size_t i = 0; i < c->workers; i++) {
         leaves[i] = map_view_leaf(c->view, plan->places[i].pu);
     }
-    int rc = map_figures_of(c->view, leaves, c->workers, &c->figures[MAPPED]);
-    for (enum column column = COMPACT; rc == 0 && column < COLUMNS; column++) {
-        rc = map_order_known(c->view, column == COMPACT ? MAP_COMPACT : MAP_SCATTER, order);
-        if (rc == 0) {
-            take_allowed(c, order, leaves);
-            rc = map_figures_of(c->view, leaves, c->workers, &c->figures[column]);
-        }
+    cli_done(map_figures_of(c->view, leaves, c->workers, &c->figures[MAPPED]));
+    for (enum column column = COMPACT; column < COLUMNS; column++) {
+        cli_done(map_order_known(c->view, column == COMPACT ? MAP_COMPACT : MAP_SCATTER, order));
+        take_allowed(c, order, leaves);
+        cli_done(map_figures_of(c->view, leaves, c->workers, &c->figures[column]));
     }
-    cli_done(rc);
 }
 
 static void print_line(FILE *out, const char *name, const double *values, const char *format,
@@ -121,14 +118,13 @@ static void print_all(FILE *out, const struct comparing *c, const struct map_map
 
 void map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed)
 {
-    struct map_view view;
+    FREED_BY(map_view_free) struct map_view view;
     struct servet_error error;
     cli_check(map_view_make(plan->profile, plan->priority, plan->place_count, &view, &error),
               &error);
     struct comparing c = {.view = &view, .allowed = allowed, .workers = plan->place_count};
     fill_mapping(&c, plan);
     print_all(out, &c, plan);
-    map_view_free(&view);
 }
 
 /* -- Compact and scatter, the two common orders, to compare with. Both take one PU of every core

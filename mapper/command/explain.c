@@ -7,6 +7,7 @@
 
 #include "mapper/weights/weights.h"
 #include "profile/base/cli.h"
+#include "profile/scope.h"
 
 /* More workers in one group than this are counted together. */
 #define MOST_COUNTED 1024
@@ -167,7 +168,7 @@ static void print_partly_near(FILE *out, const struct map_mapping *plan)
 
 void map_explain_summary(FILE *out, const struct map_mapping *plan)
 {
-    struct map_view view;
+    FREED_BY(map_view_free) struct map_view view;
     struct servet_error error;
     cli_check(map_view_make(plan->profile, plan->priority, plan->place_count, &view, &error),
               &error);
@@ -187,7 +188,6 @@ void map_explain_summary(FILE *out, const struct map_mapping *plan)
     print_groups(&s, "cores", MAP_CORES);
     print_held(out, plan);
     print_partly_near(out, plan);
-    map_view_free(&view);
 }
 
 /* Width of a column: "-123.45*" and a space. */
@@ -207,10 +207,8 @@ static void print_weight(FILE *out, int64_t value, int64_t denominator, bool cho
     fprintf(out, "%*s", COLUMN, text);
 }
 
-static void print_line(FILE *out, const struct map_row *row, const char *name,
-                       const int64_t *values, bool mark)
+static void print_line(FILE *out, const struct map_row *row, const int64_t *values, bool mark)
 {
-    fprintf(out, "%-7s", name);
     for (size_t i = 0; i < row->pu_count; i++) {
         if (row->taken[i]) {
             fprintf(out, "%*s", COLUMN, "-");
@@ -236,16 +234,15 @@ void map_explain_row(void *context, const struct map_row *row)
         nothing_before =
             nothing_before && !row->taken[i] && !row->rule1[i] && !row->rule2[i] && !row->rule3[i];
     }
+    const int64_t *rules[] = {row->rule1, row->rule2, row->rule3};
     fprintf(out, "%5zu ", row->worker + 1);
-    if (row->worker > 0 || !nothing_before) {
-        print_line(out, row, "Rule 1", row->rule1, false);
-        fprintf(out, "%6s", "");
-        print_line(out, row, "Rule 2", row->rule2, false);
-        fprintf(out, "%6s", "");
-        print_line(out, row, "Rule 3", row->rule3, false);
+    for (int rule = 0; rule < 3 && (row->worker > 0 || !nothing_before); rule++) {
+        fprintf(out, "Rule %d ", rule + 1);
+        print_line(out, row, rules[rule], false);
         fprintf(out, "%6s", "");
     }
-    print_line(out, row, "Total", row->total, true);
+    fprintf(out, "%-7s", "Total");
+    print_line(out, row, row->total, true);
     if (row->by_sum != row->chosen) {
         fprintf(out, "%6s%-7s %u, not %u: the rules are compared in order, not added\n", "",
                 "Order", row->chosen, row->by_sum);

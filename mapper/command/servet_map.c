@@ -11,6 +11,7 @@
 #include "mapper/traffic/traffic.h"
 #include "profile/base/cli.h"
 #include "profile/base/file.h"
+#include "profile/scope.h"
 
 /* -- mapping -- */
 
@@ -107,19 +108,18 @@ static void explain_traffic(FILE *out, const struct map_traffic_seconds *seconds
 /* Ranks with threads change regions: rank r gets all of the one that was rank placed[r]'s. */
 static void give_regions(const uint32_t *placed, struct map_mapping *plan)
 {
-    struct map_place *old = cli_needed(calloc(plan->place_count, sizeof *old));
+    FREED struct map_place *old = cli_needed(calloc(plan->place_count, sizeof *old));
     memcpy(old, plan->places, plan->place_count * sizeof *old);
     for (size_t r = 0; r < plan->rank_count; r++) {
         memcpy(plan->places + plan->first[r], old + plan->first[placed[r]],
                (plan->first[r + 1] - plan->first[r]) * sizeof *old);
     }
-    free(old);
 }
 
 static void plan_by_traffic(const struct map_options *options, const struct map_matrix *matrix,
                             FILE *out, struct map_mapping *plan)
 {
-    struct map_view view;
+    FREED_BY(map_view_free) struct map_view view;
     struct servet_error error;
     cli_check(map_view_make(plan->profile, plan->priority, matrix->ranks, &view, &error), &error);
     uint32_t *given = cli_needed(map_arena_get(&view.arena, matrix->ranks, sizeof *given));
@@ -133,7 +133,6 @@ static void plan_by_traffic(const struct map_options *options, const struct map_
     if (options->explain || options->compare) {
         explain_traffic(out, &seconds, &view);
     }
-    map_view_free(&view);
 }
 
 /* Without a format the table; else the places of the nodes as workers. */
@@ -142,23 +141,21 @@ static void answer_worth(const struct map_options *options, const struct servet_
 {
     struct servet_error error;
     size_t count;
-    struct map_mapping plan;
+    FREED_BY(map_mapping_free) struct map_mapping plan = {0};
     if (!options->format) {
         map_worth_table(out, profile, allowed, options->json);
         return;
     }
-    uint32_t *pus = map_worth_places(profile, allowed, &count);
+    FREED uint32_t *pus = map_worth_places(profile, allowed, &count);
     cli_done(map_mapping_make(profile, pus, count, NULL, &plan));
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
-    map_mapping_free(&plan);
-    free(pus);
 }
 
 static void predict_places(const struct map_options *options, const struct servet_profile *profile,
                            const uint32_t *pus, struct map_figures *figures)
 {
     const size_t count = count_places(options);
-    struct map_view view;
+    FREED_BY(map_view_free) struct map_view view;
     struct servet_error error;
     cli_check(map_view_make(profile, priority_of(options), count, &view, &error), &error);
     uint32_t *leaves = cli_needed(map_arena_get(&view.arena, count, sizeof *leaves));
@@ -166,7 +163,6 @@ static void predict_places(const struct map_options *options, const struct serve
         leaves[i] = map_view_leaf(&view, pus[i]);
     }
     cli_done(map_figures_of(&view, leaves, count, figures));
-    map_view_free(&view);
 }
 
 /* Where no priority was given, and the other one lets more or fewer share a cache. */
@@ -174,7 +170,7 @@ static void note_priority(const struct map_options *options, const struct servet
                           const struct profile_set *allowed, const uint32_t *pus)
 {
     struct map_options other = *options;
-    struct map_devices devices = {0};
+    FREED_BY(map_devices_free) struct map_devices devices = {0};
     struct map_figures here, there;
     size_t level = MAP_FIGURE_LEVELS;
     if (!options->undecided) {
@@ -182,7 +178,7 @@ static void note_priority(const struct map_options *options, const struct servet
     }
     other.communication = true;
     other.explain = false;
-    uint32_t *placed = cli_needed(calloc(count_places(options), sizeof *placed));
+    FREED uint32_t *placed = cli_needed(calloc(count_places(options), sizeof *placed));
     choose_places(&other, profile, allowed, NULL, placed, &devices);
     predict_places(options, profile, pus, &here);
     predict_places(&other, profile, placed, &there);
@@ -196,8 +192,6 @@ static void note_priority(const struct map_options *options, const struct servet
             here.cache_most[level - 1], here.cache_most[level - 1] == 1 ? "" : "s", level,
             there.cache_most[level - 1]);
     }
-    map_devices_free(&devices);
-    free(placed);
 }
 
 /* Where there are more workers than that, it is said. */
@@ -224,6 +218,22 @@ static void keep_to_quota(const struct map_options *options, const struct servet
     cli_check(map_worth_keep(profile, priority_of(options), most, allowed, &error), &error);
 }
 
+static void answer_suggest(const struct map_options *options, const struct servet_profile *profile,
+                           const struct profile_set *allowed, FILE *out)
+{
+    const char *described = options->machine.topology;
+    const struct map_suggest_request request = {
+        .priority = priority_of(options),
+        .nodes = options->node_count,
+        .allowed = allowed,
+        .unsized = described && access(described, F_OK) < 0 && !strstr(described, "size=")};
+    if (options->smt > 1) {
+        cli_note("--suggest: one thread on each core; no topology says who gains by a second "
+                 "one, servet-bench --tune tries it");
+    }
+    map_suggest_table(out, profile, &request, options->json);
+}
+
 /* Writes all that was asked for and closes `out`, then says its notes; ends the program when some
  * of it cannot be said. */
 static void answer_all(const struct map_options *options, const struct servet_profile *profile,
@@ -231,30 +241,15 @@ static void answer_all(const struct map_options *options, const struct servet_pr
                        FILE *out)
 {
     size_t places = count_places(options);
-    if (options->worth) {
-        answer_worth(options, profile, allowed, out);
+    if (options->worth || options->suggest) {
+        (options->worth ? answer_worth : answer_suggest)(options, profile, allowed, out);
         cli_done(fclose(out));
         return;
     }
-    if (options->suggest) {
-        const char *described = options->machine.topology;
-        const struct map_suggest_request request = {
-            .priority = priority_of(options),
-            .nodes = options->node_count,
-            .allowed = allowed,
-            .unsized = described && access(described, F_OK) < 0 && !strstr(described, "size=")};
-        if (options->smt > 1) {
-            cli_note("--suggest: one thread on each core; no topology says who gains by a second "
-                     "one, servet-bench --tune tries it");
-        }
-        map_suggest_table(out, profile, &request, options->json);
-        cli_done(fclose(out));
-        return;
-    }
-    uint32_t *pus = cli_needed(calloc(places, sizeof *pus));
-    struct map_devices devices = {0};
+    FREED uint32_t *pus = cli_needed(calloc(places, sizeof *pus));
+    FREED_BY(map_devices_free) struct map_devices devices = {0};
     choose_places(options, profile, allowed, out, pus, &devices);
-    struct map_mapping plan;
+    FREED_BY(map_mapping_free) struct map_mapping plan;
     struct servet_error error;
     cli_done(map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
                               options->threads, &plan));
@@ -276,9 +271,6 @@ static void answer_all(const struct map_options *options, const struct servet_pr
     if (places > allowed->count) {
         cli_note("%zu workers on %zu PUs: some PUs get more than one", places, allowed->count);
     }
-    map_mapping_free(&plan);
-    map_devices_free(&devices);
-    free(pus);
 }
 
 /* --cluster: the PUs of the job's nodes take the place of --cpuset, or what that leaves of them. */

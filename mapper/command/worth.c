@@ -6,6 +6,7 @@
 #include "mapper/command/command.h"
 #include "mapper/worth/worth.h"
 #include "profile/base/cli.h"
+#include "profile/scope.h"
 
 #define GIGA 1e9
 
@@ -120,21 +121,20 @@ void map_print_object(FILE *out, json_t *object)
 void map_worth_table(FILE *out, const struct servet_profile *profile,
                      const struct profile_set *allowed, bool json)
 {
-    struct map_worth_rows rows;
+    FREED_BY(map_worth_rows_free) struct map_worth_rows rows;
     struct servet_error error;
     cli_check(map_worth_rows_make(profile, allowed, &rows, &error), &error);
     (json ? print_json : print_rows)(out, &rows);
-    map_worth_rows_free(&rows);
 }
 
 uint32_t *map_worth_places(const struct servet_profile *profile, const struct profile_set *allowed,
                            size_t *count)
 {
-    struct map_part before = {0};
+    FREED_BY(map_part_free) struct map_part before = {0};
     struct map_worth worth = {0};
     struct servet_error error;
     uint32_t *found = cli_needed(calloc(allowed->count + 1, sizeof *found));
-    uint32_t *places = cli_needed(calloc(allowed->count + 1, sizeof *places));
+    FREED uint32_t *places = cli_needed(calloc(allowed->count + 1, sizeof *places));
     *count = 0;
     for (uint32_t n = 0; n < profile_node_count(profile); n++) {
         struct map_part node;
@@ -147,10 +147,8 @@ uint32_t *map_worth_places(const struct servet_profile *profile, const struct pr
         for (size_t i = 0; node.allowed.count && i < worth.workers; i++) {
             found[(*count)++] = node.first_pu + places[i];
         }
-        profile_set_free(&before.allowed);
+        map_part_free(&before);
         before = node;
     }
-    profile_set_free(&before.allowed);
-    free(places);
     return found;
 }

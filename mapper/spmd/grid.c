@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mapper/traffic/traffic.h"
 #include "profile/query.h"
 #include "profile/scope.h"
 
@@ -142,9 +143,10 @@ static void swap_places(struct layout *layout, uint64_t a, uint64_t b)
     layout->place[b] = place;
 }
 
-static bool try_exchange(struct layout *layout, uint64_t a, uint64_t b)
+static bool try_exchange(void *context, uint32_t a, uint32_t b)
 {
     static const int64_t nothing[SPMD_LAYERS];
+    struct layout *layout = context;
     int64_t change[SPMD_LAYERS] = {0};
     count_rank(layout, a, -1, change);
     count_rank(layout, b, -1, change);
@@ -156,19 +158,6 @@ static bool try_exchange(struct layout *layout, uint64_t a, uint64_t b)
     }
     swap_places(layout, a, b);
     return false;
-}
-
-static void exchange_pairs(struct layout *layout)
-{
-    bool changed = layout->count <= EXCHANGE_LIMIT;
-    for (int pass = 0; changed && pass < EXCHANGE_PASSES; pass++) {
-        changed = false;
-        for (uint64_t a = 0; a < layout->count; a++) {
-            for (uint64_t b = a + 1; b < layout->count; b++) {
-                changed |= try_exchange(layout, a, b);
-            }
-        }
-    }
 }
 
 /* -- the whole -- */
@@ -224,7 +213,9 @@ static int place_processes(const struct servet_profile *profile, const struct sp
     layout.direction_count = spmd_directions(stencil, layout.directions);
     memcpy(order, grid->pus, layout.count * sizeof *order);
     best_blocks(&layout);
-    exchange_pairs(&layout);
+    if (layout.count <= EXCHANGE_LIMIT) {
+        map_exchange_all(&layout, (uint32_t)layout.count, EXCHANGE_PASSES, try_exchange);
+    }
     count_all(&layout, counts);
     for (uint64_t rank = 0; rank < layout.count; rank++) {
         grid->pus[rank] = order[place[rank]];

@@ -14,6 +14,7 @@
 #include "profile/base/cli.h"
 #include "profile/base/file.h"
 #include "profile/base/statistics.h"
+#include "profile/scope.h"
 
 #define TRACE_LIBRARY "libservet_trace.so"
 
@@ -66,9 +67,8 @@ static void make_file(char name[FILE_NAME], const char *wanted, const char *text
 
 /* -- command line -- */
 
-/* {problem} becomes XxY, {grid} NxM, {cores} N, {iterations} K. */
-static char *expand_word(const struct spmd_planner *p, const struct spmd_tile *tile,
-                         const char *word)
+/* The command, in which {problem} has become XxY, {grid} NxM, {cores} N, {iterations} K. */
+static char *expand_command(const struct spmd_planner *p, const struct spmd_tile *tile)
 {
     const uint64_t n = tile->n, m = tile->m;
     const struct {
@@ -78,47 +78,45 @@ static char *expand_word(const struct spmd_planner *p, const struct spmd_tile *t
                  {"{grid}", n, m},
                  {"{cores}", n * m, 0},
                  {"{iterations}", p->options.iterations, 0}};
+    const char *at = p->options.characterise;
     char *text;
     size_t size, k;
     FILE *out = cli_needed(profile_stream_open(&text, &size));
-    while (*word) {
-        for (k = 0; k < 4 && strncmp(word, names[k].name, strlen(names[k].name)) != 0; k++) {
+    while (*at) {
+        for (k = 0; k < 4 && strncmp(at, names[k].name, strlen(names[k].name)) != 0; k++) {
         }
         if (k == 4) {
-            fputc(*word++, out);
+            fputc(*at++, out);
             continue;
         }
         fprintf(out, "%llu", (ull)names[k].first);
         if (names[k].second) {
             fprintf(out, "x%llu", (ull)names[k].second);
         }
-        word += strlen(names[k].name);
+        at += strlen(names[k].name);
     }
     cli_done(fclose(out));
     return text;
 }
 
 struct words {
-    char *list[WORDS];
+    char *list[WORDS]; /* borrowed; the last one is NULL */
     size_t count;
 };
 
 static void add_word(struct words *words, const char *word)
 {
     if (words->count + 1 < WORDS) {
-        words->list[words->count++] = strdup(word);
+        words->list[words->count++] = (char *)word;
     }
 }
 
 /* Those of mpirun, and of the command, which is split at blanks. */
-static void make_words(const struct spmd_planner *p, const struct spmd_tile *tile,
-                       struct words *words)
+static void make_words(const char *ranks, char *command, struct words *words)
 {
-    char count[24], *copy = strdup(p->options.characterise), *rest = copy, *word;
-    snprintf(count, sizeof count, "%llu", (ull)(tile->n * tile->m));
     add_word(words, SERVET_MPIRUN);
     add_word(words, "-np");
-    add_word(words, count);
+    add_word(words, ranks);
 #ifdef SERVET_MPIRUN_EXPORTS
     /* Open MPI gives ranks of other nodes only the variables that it is to export, and all ranks
      * must be traced. */
@@ -132,20 +130,10 @@ static void make_words(const struct spmd_planner *p, const struct spmd_tile *til
     for (size_t i = 0; files.arguments[i]; i++) {
         add_word(words, files.arguments[i]);
     }
-    while (copy && (word = strsep(&rest, " "))) {
-        char *expanded = *word ? expand_word(p, tile, word) : NULL;
-        if (expanded) {
-            add_word(words, expanded);
+    for (char *word; (word = strsep(&command, " "));) {
+        if (*word) {
+            add_word(words, word);
         }
-        free(expanded);
-    }
-    free(copy);
-}
-
-static void free_words(struct words *words)
-{
-    for (size_t i = 0; i < words->count; i++) {
-        free(words->list[i]);
     }
 }
 
@@ -193,7 +181,7 @@ static int read_trace(const char *path, struct spmd_measured *out)
 static void run_traced(const struct spmd_planner *p, const struct spmd_tile *tile)
 {
     char library[PATH_MAX], preload[PATH_MAX + 16], trace[FILE_NAME + 16], plan[FILE_NAME + 32];
-    char line[256];
+    char line[256], ranks[24];
     /* in the build folder, in this command's prefix, or where it was to be installed */
     static const char *const places[] = {"../preload", "../" SERVET_SPMD_LIBDIR,
                                          SERVET_SPMD_PREFIX "/" SERVET_SPMD_LIBDIR, NULL};
@@ -216,7 +204,9 @@ static void run_traced(const struct spmd_planner *p, const struct spmd_tile *til
                                        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                                        NULL};
     struct words words = {0};
-    make_words(p, tile, &words);
+    FREED char *command = expand_command(p, tile);
+    snprintf(ranks, sizeof ranks, "%llu", (ull)(tile->n * tile->m));
+    make_words(ranks, command, &words);
     int errors = profile_child_file();
     const struct profile_child child = {.argv = words.list,
                                         .environment = environment,
@@ -229,10 +219,9 @@ static void run_traced(const struct spmd_planner *p, const struct spmd_tile *til
     }
     profile_child_complaint(errors, line, sizeof line);
     close(errors);
-    free_words(&words);
     if (rc > 0) {
-        cli_usage("--characterise: '%s' does not run on %llu processes%s%s",
-                  p->options.characterise, (ull)(tile->n * tile->m), line[0] ? ": " : "", line);
+        cli_usage("--characterise: '%s' does not run on %s processes%s%s", p->options.characterise,
+                  ranks, line[0] ? ": " : "", line);
     }
 }
 

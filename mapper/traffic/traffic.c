@@ -40,17 +40,23 @@ bool map_traffic_exchange(struct map_traffic *t, uint32_t a, uint32_t b)
     return false;
 }
 
-static void improve_by_swaps(struct map_traffic *t)
+void map_exchange_all(void *context, uint32_t count, int rounds,
+                      bool (*exchange)(void *context, uint32_t a, uint32_t b))
 {
-    bool improved = t->matrix->ranks <= MOST_SWAPPED_RANKS;
-    for (int round = 0; improved && round < MOST_ROUNDS; round++) {
+    bool improved = true;
+    for (int round = 0; improved && round < rounds; round++) {
         improved = false;
-        for (uint32_t a = 0; a < t->matrix->ranks; a++) {
-            for (uint32_t b = a + 1; b < t->matrix->ranks; b++) {
-                improved |= map_traffic_exchangeable(t, a, b) && map_traffic_exchange(t, a, b);
+        for (uint32_t a = 0; a < count; a++) {
+            for (uint32_t b = a + 1; b < count; b++) {
+                improved |= exchange(context, a, b);
             }
         }
     }
+}
+
+static bool exchange_two(void *context, uint32_t a, uint32_t b)
+{
+    return map_traffic_exchangeable(context, a, b) && map_traffic_exchange(context, a, b);
 }
 
 /* Many ranks are cut level by level. With uneven numbers of threads, regions of one size change
@@ -75,11 +81,11 @@ static int place_greedily(struct map_traffic *t)
     if (ranks > MOST_SWAPPED_RANKS) {
         return 0;
     }
-    improve_by_swaps(t);
+    map_exchange_all(t, ranks, MOST_ROUNDS, exchange_two);
     double seconds = map_traffic_total(t);
     memcpy(other, t->place, ranks * sizeof *other);
     memcpy(t->place, t->leaves, ranks * sizeof *t->place);
-    improve_by_swaps(t);
+    map_exchange_all(t, ranks, MOST_ROUNDS, exchange_two);
     if (map_traffic_total(t) > seconds) {
         memcpy(t->place, other, ranks * sizeof *other);
     }

@@ -67,6 +67,10 @@ static inline bool map_traffic_exchangeable(const struct map_traffic *traffic, u
 /* Do the two ranks save time in each other's place? Then they are there. */
 bool map_traffic_exchange(struct map_traffic *traffic, uint32_t a, uint32_t b);
 
+/* Tries to exchange all pairs below `count`, again while a round of them made something better. */
+void map_exchange_all(void *context, uint32_t count, int rounds,
+                      bool (*exchange)(void *context, uint32_t a, uint32_t b));
+
 /* Places ranks by who talks to whom: which rank on which of the PUs that the weights have chosen.
  *
  * The predicted time of a pair is that of one message with all its bytes, by the curve of the layer
