@@ -122,21 +122,28 @@ static struct profile_communication random_layers(struct making *m, size_t most)
     return c;
 }
 
+/* Groups that lie across all others. */
+static struct profile_set *cut_across(const struct making *m, size_t *count)
+{
+    struct making cutting = *m;
+    cutting.nested = false;
+    struct profile_relation relation = cut_relation(&cutting);
+    free(relation.pairs);
+    *count = relation.group_count;
+    return relation.groups;
+}
+
 static void random_kinds(struct making *m, struct profile_class *of)
 {
     if (random_below(m->random, 3)) {
         return;
     }
-    struct making cutting = *m;
-    cutting.nested = false;
-    struct profile_relation relation = cut_relation(&cutting);
-    of->kind_count = relation.group_count;
-    of->kinds = zeroed(relation.group_count, sizeof *of->kinds);
+    struct profile_set *groups = cut_across(m, &of->kind_count);
+    of->kinds = zeroed(of->kind_count, sizeof *of->kinds);
     for (size_t k = 0; k < of->kind_count; k++) {
-        of->kinds[k] = (struct profile_kind){random_below(m->random, 3), relation.groups[k]};
+        of->kinds[k] = (struct profile_kind){random_below(m->random, 3), groups[k]};
     }
-    free(relation.groups);
-    free(relation.pairs);
+    free(groups);
 }
 
 static void random_bandwidths(struct making *m, struct profile_memory *memory)
@@ -161,18 +168,13 @@ static void random_numa(struct making *m, struct profile_class *of)
     if (random_below(m->random, 2)) {
         return;
     }
-    struct making cutting = *m;
-    cutting.nested = false;
-    struct profile_relation relation = cut_relation(&cutting);
-    of->numa_count = relation.group_count;
-    of->numa = zeroed(relation.group_count, sizeof *of->numa);
+    struct profile_set *groups = cut_across(m, &of->numa_count);
+    of->numa = zeroed(of->numa_count, sizeof *of->numa);
     for (size_t n = 0; n < of->numa_count; n++) {
-        of->numa[n] = (struct profile_numa){.os_index = (uint32_t)n,
-                                            .pus = relation.groups[n],
-                                            .memory_bytes = random_below(m->random, 3)};
+        of->numa[n] = (struct profile_numa){
+            .os_index = (uint32_t)n, .pus = groups[n], .memory_bytes = random_below(m->random, 3)};
     }
-    free(relation.groups);
-    free(relation.pairs);
+    free(groups);
 }
 
 static void random_class(struct random_source *random, bool nested, struct profile_class *of)
