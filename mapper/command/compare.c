@@ -2,7 +2,6 @@
  * that it can be asked before a job runs. */
 #include "mapper/command/command.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "mapper/worth/worth.h"

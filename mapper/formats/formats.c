@@ -2,6 +2,7 @@
  * anything is written. */
 #include "mapper/formats/formats.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +155,7 @@ static int check_format(const struct map_format *format, const struct map_mappin
 int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error)
 {
+    assert(mapping->rank_count > 0 && (format->print || format->reach != MAP_FORMAT_ANYTHING));
     TRY(check_format(format, mapping, error));
     int rc = format->print ? format->print(out, format, mapping)
              : format->reach == MAP_FORMAT_PER_PROCESS
@@ -169,6 +171,7 @@ int map_mapping_make(const struct servet_profile *profile, const uint32_t *pus, 
 {
     struct map_mapping mapping = {
         .profile = profile, .rank_count = ranks, .hybrid = threads != NULL};
+    assert(ranks > 0);
     mapping.first = calloc(ranks + 1, sizeof *mapping.first);
     if (!mapping.first) {
         return -ENOMEM;

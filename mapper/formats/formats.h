@@ -69,9 +69,11 @@ enum map_format_reach {
 };
 
 /* The words of a format: start, items (PUs of one process; ranks of a node) between `open` and
- * `close`, end. A member that is missing is "". */
+ * `close`, end. A member that is missing is "". Of formats with names of nodes `open` stands between
+ * the name and the PUs of a rank, which then has its number, too. */
 struct map_words {
     const char *start, *open, *close, *between, *end;
+    const char *count;     /* behind the number of ranks, before all; NULL: it is not there */
     const char *thread;    /* between the PUs of a rank */
     const char *memory[2]; /* before the first NUMA node to bind memory to, and before the others */
     bool mask;             /* items are hexadecimal masks */

@@ -1,7 +1,6 @@
 /* The table of formats, and what writes them. */
 #include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
 
 #include "mapper/formats/formats.h"
 #include "profile/scope.h"
@@ -13,22 +12,6 @@ static void print_name(FILE *out, const struct map_mapping *mapping, size_t rank
     char name[256];
     map_mapping_node_name(mapping, mapping->places[mapping->first[rank]].node, name, sizeof name);
     fputs(name, out);
-}
-
-/* Where there is an `open`, the number of ranks stands before it. */
-static int print_names(FILE *out, const struct map_format *format,
-                       const struct map_mapping *mapping)
-{
-    fputs(format->words.start, out);
-    if (format->words.open) {
-        fprintf(out, "%zu%s", mapping->rank_count, format->words.open);
-    }
-    for (size_t rank = 0; rank < mapping->rank_count; rank++) {
-        fputs(rank ? format->words.between : "", out);
-        print_name(out, mapping, rank);
-    }
-    fputc('\n', out);
-    return 0;
 }
 
 /* Where as many ranks are on each node, but perhaps on the last one, their number stands behind all
@@ -343,27 +326,37 @@ static uint32_t number_of(const struct map_mapping *mapping, size_t at, const ui
     return logical ? logical[profile_set_position(pus, place->os_index)] : place->os_index;
 }
 
-/* With Open MPI 4 slots are OS indices: rmaps_rank_file_physical must be set, or they are read as
- * logical, and --use-hwthread-cpus, or a rank gets the whole core of each. PRRTE has no physical
- * slots (src/docs/prrte-rst-content/detail-placement-rankfiles.rst): a slot is hwloc's number of a
+/* The ranks in their order, by the names of their nodes. With Open MPI 4 slots are OS indices:
+ * rmaps_rank_file_physical must be set, or they are read as logical, and --use-hwthread-cpus, or a
+ * rank gets the whole core of each. PRRTE has no physical slots
+ * (src/docs/prrte-rst-content/detail-placement-rankfiles.rst): a slot is hwloc's number of a
  * hardware thread, by HWTCPUS, else of a core. */
-static int print_rankfile(FILE *out, const struct map_format *format,
-                          const struct map_mapping *mapping)
+static int print_ranks(FILE *out, const struct map_format *format,
+                       const struct map_mapping *mapping)
 {
+    const struct map_words *words = &format->words;
+    fputs(words->start, out);
+    if (words->count) {
+        fprintf(out, "%zu%s", mapping->rank_count, words->count);
+    }
     for (size_t rank = 0, end; rank < mapping->rank_count;) {
         FREED uint32_t *logical = NULL;
         end = map_mapping_next_node(mapping, rank);
         TRY(logical_of(format, mapping, rank, &logical));
         for (; rank < end; rank++) {
-            fprintf(out, "rank %zu=", rank);
-            print_name(out, mapping, rank);
-            for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
-                fprintf(out, "%s%u",
-                        i > mapping->first[rank] ? "," : " slot=", number_of(mapping, i, logical));
+            fputs(rank ? words->between : "", out);
+            if (words->open) {
+                fprintf(out, "rank %zu=", rank);
             }
-            fputc('\n', out);
+            print_name(out, mapping, rank);
+            for (size_t i = mapping->first[rank]; words->open && i < mapping->first[rank + 1];
+                 i++) {
+                fprintf(out, "%s%u", i > mapping->first[rank] ? "," : words->open,
+                        number_of(mapping, i, logical));
+            }
         }
     }
+    fputc('\n', out);
     return 0;
 }
 
@@ -450,12 +443,14 @@ const struct map_format map_formats[] = {
      .purpose =
          "Open MPI: mpirun --use-hwthread-cpus --mca rmaps_rank_file_physical 1 --rankfile FILE",
      .names = true,
-     .print = print_rankfile},
+     .words = {"", .open = " slot=", .between = "\n"},
+     .print = print_ranks},
     {.name = "prrte-rankfile",
      .purpose = "Open MPI 5 and PRRTE: mpirun --map-by rankfile:file=FILE:hwtcpus ./app",
      .names = true,
      .logical = true,
-     .print = print_rankfile},
+     .words = {"", .open = " slot=", .between = "\n"},
+     .print = print_ranks},
     {.name = "cpu-list",
      .purpose = "Open MPI 4, one node: mpirun $(...) ./app",
      .reach = MAP_FORMAT_EACH_NODE,
@@ -475,13 +470,13 @@ const struct map_format map_formats[] = {
      /* Without `seq`, Open MPI takes the node of mpirun first, whatever the order, and all ranks
       * of a node together. */
      .words = {"--map-by seq -host ", .between = ","},
-     .print = print_names},
+     .print = print_ranks},
     {.name = "hostfile",
      .purpose =
          "one host per rank: Open MPI, mpirun --map-by seq --hostfile FILE; Slurm, SLURM_HOSTFILE",
      .names = true,
      .words = {"", .between = "\n"},
-     .print = print_names},
+     .print = print_ranks},
     {.name = "hydra-hosts",
      .purpose = "MPICH, rank order over nodes: mpiexec $(...) ./app",
      .names = true,
@@ -489,8 +484,8 @@ const struct map_format map_formats[] = {
     {.name = "slurm-hosts",
      .purpose = "Slurm, rank order over nodes: srun $(...) ./app",
      .names = true,
-     .words = {"--distribution=arbitrary --ntasks=", .open = " --nodelist=", .between = ","},
-     .print = print_names},
+     .words = {"--distribution=arbitrary --ntasks=", .count = " --nodelist=", .between = ","},
+     .print = print_ranks},
     {.name = "hydra",
      .purpose = "MPICH: mpiexec $(...) ./app",
      .reach = MAP_FORMAT_EACH_NODE,

@@ -6,7 +6,6 @@
  * n log n on any machine, also where the chosen PUs do not form a regular tree. */
 #include "mapper/traffic/traffic.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
  * bytes. */
 #include "mapper/traffic/traffic.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "mapper/worth/worth.h"

@@ -1,8 +1,6 @@
 /* A relation of the profile (groups, and pairs where it is not transitive) as arrays over
  * positions: which group an item is in and who else is, without a search; and which relation is
  * that of the cores. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "mapper/weights/weights.h"

@@ -4,7 +4,6 @@
  * cross. */
 #include "mapper/weights/weights.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

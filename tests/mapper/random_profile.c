@@ -4,7 +4,6 @@
 
 #include <check.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MOST_PUS 9
 #define MOST_OS_INDEX 14

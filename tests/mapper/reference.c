@@ -2,8 +2,6 @@
  * what the engines are held against. */
 #include "tests/mapper/reference.h"
 
-#include <string.h>
-
 #include "profile/query.h"
 
 struct pu {

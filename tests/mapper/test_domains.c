@@ -3,7 +3,6 @@
 #include "profile/scope.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/base/runner.h"

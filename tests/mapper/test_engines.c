@@ -1,7 +1,6 @@
 /* Does the engine map as the algorithm says, on random machines? */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "mapper/weights/weights.h"

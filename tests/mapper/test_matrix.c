@@ -2,8 +2,6 @@
  * golden/matrices.golden.) */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"

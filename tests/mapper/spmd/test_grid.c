@@ -1,7 +1,6 @@
 /* Do grids keep their messages off slow links, and does a plan cut every tile into edges and
  * inside? */
 #include "profile/scope.h"
-#include <stdlib.h>
 #include <string.h>
 
 #include "mapper/spmd/spmd.h"

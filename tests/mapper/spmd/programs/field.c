@@ -2,7 +2,6 @@
  * values, the report. */
 #include "tests/mapper/spmd/programs/field.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

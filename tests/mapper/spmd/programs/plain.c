@@ -1,7 +1,6 @@
 /* The usual way: compute the whole tile, then exchange its edges with one neighbour after the
  * other. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "tests/mapper/spmd/programs/field.h"
 
