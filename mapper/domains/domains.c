@@ -541,16 +541,18 @@ static int make_hybrid(struct hybrid *h)
     return 0;
 }
 
-static int fill_nodes(struct hybrid *h)
+static int fill_nodes(struct hybrid *h, struct servet_error *error)
 {
+    const struct map_domain_request *request = h->request;
     struct map_order nodes;
+    TRY(map_slots_make(h->view, request->allowed, request->taken, &h->slots, error));
     TRY(make_hybrid(h));
     TRY(map_order_of_nodes(h->view, &nodes));
     find_usable(h);
     TRY(choose_nodes(h, &nodes));
-    for (size_t low = 0, high; low < h->request->ranks; low = high) {
+    for (size_t low = 0, high; low < request->ranks; low = high) {
         uint32_t node = h->shares[low].box;
-        for (high = low + 1; high < h->request->ranks && h->shares[high].box == node; high++) {
+        for (high = low + 1; high < request->ranks && h->shares[high].box == node; high++) {
         }
         TRY(fill_node(h, node, h->shares + low, high - low));
     }
@@ -575,8 +577,7 @@ int map_domains(const struct servet_profile *profile, const struct map_domain_re
     size_t load = h.threads + (request->taken ? request->taken->count : 0);
     TRY(map_view_make(profile, request->priority, load, &view, error));
     h.view = &view;
-    int rc = map_slots_make(h.view, request->allowed, request->taken, &h.slots, error);
-    rc = rc < 0 ? rc : fill_nodes(&h);
+    const int rc = fill_nodes(&h, error);
     for (size_t c = 0; h.machines && c < view.class_count; c++) {
         map_view_free(&h.machines[c].view);
     }

@@ -69,7 +69,7 @@ enum map_format_reach {
 };
 
 /* The words of a format: start, items (PUs of one process; ranks of a node) between `open` and
- * `close`, end. A member that is missing is "". Of formats with names of nodes `open` stands between
+ * `close`, end. A member that is missing is "". Where a format names nodes, `open` stands between
  * the name and the PUs of a rank, which then has its number, too. */
 struct map_words {
     const char *start, *open, *close, *between, *end;

@@ -1,7 +1,7 @@
 /* The engine: a weight for every PU, one that all PUs of a node have besides, and a tournament of
  * the nodes' best PUs. So a choice costs the PUs of its node, and the nodes that it is related to
- * by more than the outermost layer. (A pass over all nodes for each choice takes eight times as long
- * for 65,560 workers on 1,639 nodes: 0.79 s and 0.10 s.)
+ * by more than the outermost layer. (A pass over all nodes for each choice takes eight times as
+ * long for 65,560 workers on 1,639 nodes: 0.79 s and 0.10 s.)
  *
  * Any relation will do: groups that cross each other and single pairs, as a noisy measurement
  * leaves them. */

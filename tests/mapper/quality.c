@@ -129,7 +129,7 @@ static uint32_t cores_needed(const struct machine *m, const struct request *requ
                : cores / request->ranks;
 }
 
-/* Of all PUs those that may be used, in `ids`. */
+/* The PUs of a group that may be used, in `ids`. */
 static struct profile_set allowed_in(const struct profile_set *allowed,
                                      const struct profile_set *group, uint32_t *ids)
 {
