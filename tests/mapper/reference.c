@@ -2,6 +2,8 @@
  * what the engines are held against. */
 #include "tests/mapper/reference.h"
 
+#include <string.h>
+
 #include "profile/query.h"
 
 struct pu {
@@ -16,6 +18,23 @@ struct pu {
     uint64_t package_workers;  /* others; 0 where packages have no say */
 };
 
+/* Also of itself, as a node is of its layer: profile_related() says no there. */
+static bool related(const struct profile_relation *relation, uint32_t a, uint32_t b)
+{
+    for (size_t g = 0; g < relation->group_count; g++) {
+        if (profile_set_has(&relation->groups[g], a) && profile_set_has(&relation->groups[g], b)) {
+            return true;
+        }
+    }
+    for (size_t p = 0; p < relation->pair_count; p++) {
+        const struct profile_pair *pair = &relation->pairs[p];
+        if ((pair->a == a && pair->b == b) || (pair->a == b && pair->b == a)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int64_t quanta(double seconds)
 {
     return (int64_t)(seconds / MAP_LATENCY_QUANTUM_SECONDS + 0.5);
@@ -25,7 +44,7 @@ static bool first_layer(const struct profile_communication *c, uint32_t a, uint3
                         int64_t *latency)
 {
     for (size_t i = 0; i < c->layer_count; i++) {
-        if (profile_related(&c->layers[i].members, a, b)) {
+        if (related(&c->layers[i].members, a, b)) {
             *latency = quanta(c->layers[i].seconds);
             return true;
         }
@@ -64,11 +83,10 @@ static void add(const struct servet_profile *profile, enum map_priority priority
     int64_t scale = range.high > range.low ? range.high - range.low : 1, latency = range.high;
     if (c->node == x->node) {
         for (size_t i = 0; i < c->of->cache_count; i++) {
-            sum += profile_related(&c->of->caches[i].sharing, c->os, x->os) ? a * scale : 0;
+            sum += related(&c->of->caches[i].sharing, c->os, x->os) ? a * scale : 0;
         }
         for (size_t i = 0; i < c->of->memory.level_count; i++) {
-            sum +=
-                profile_related(&c->of->memory.levels[i].collisions, c->os, x->os) ? a * scale : 0;
+            sum += related(&c->of->memory.levels[i].collisions, c->os, x->os) ? a * scale : 0;
         }
     }
     if (c->node != x->node || !first_layer(&c->of->communication, c->os, x->os, &latency)) {
@@ -82,11 +100,10 @@ static void choose(const struct servet_profile *profile, enum map_priority prior
                    struct range range, struct pu *pus, size_t count, struct pu *chosen)
 {
     for (struct pu *x = pus; x < pus + count; x++) {
-        bool core_mate =
-            x->node == chosen->node && profile_related(&chosen->of->cores, chosen->os, x->os);
+        bool core_mate = x->node == chosen->node && related(&chosen->of->cores, chosen->os, x->os);
         x->core_workers += x == chosen || core_mate;
         x->package_workers += x != chosen && x->node == chosen->node &&
-                              profile_related(&chosen->of->packages, chosen->os, x->os);
+                              related(&chosen->of->packages, chosen->os, x->os);
         if (x != chosen) {
             add(profile, priority, range, chosen, x);
         }
