@@ -277,6 +277,12 @@ static inline enum machine_pages machine_pages(const struct machine *machine)
     return machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
 }
 
+/* This very computer, and not a messenger or a description. */
+static inline bool machine_is_native(const struct machine *machine)
+{
+    return strcmp(machine->name, "native") == 0;
+}
+
 /* Huge pages were asked for, and less than half of the memory came in them. */
 static inline bool machine_denies_huge_pages(const struct machine *machine)
 {

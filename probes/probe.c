@@ -8,9 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "profile/base/statistics.h"
 #include "profile/codec/codec.h"
+#include "profile/processes/process.h"
 
 void probe_tell(const struct probe *probe, double done, const char *format, ...)
 {
@@ -28,7 +31,15 @@ void probe_tell(const struct probe *probe, double done, const char *format, ...)
 
 int probe_error(struct servet_error *error, int code, const char *what)
 {
-    return profile_error(error, code, "%s: %s", what, probe_machine_strerror(code));
+    return code < 0 ? profile_error(error, code, "%s: %s", what, probe_machine_strerror(code))
+                    : code;
+}
+
+uint64_t probe_waited_ns(void)
+{
+    uint64_t ran, waited;
+    const pid_t self = (pid_t)syscall(SYS_gettid);
+    return profile_schedstat_read(getpid(), self, &ran, &waited) ? waited : 0;
 }
 
 double probe_spread_rounded(double spread)
@@ -229,8 +240,7 @@ int probe_kinds_of(const struct profile_class *declared, const struct profile_se
         TRY(profile_set_copy(pus, &kinds.pus[0]));
         kinds.count = 1;
     }
-    *out = kinds;
-    kinds = (struct kinds){0};
+    *out = TAKE(kinds);
     return 0;
 }
 

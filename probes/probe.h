@@ -54,10 +54,13 @@ double probe_elapsed(const struct probe *probe);
  * long as the last one? */
 bool probe_late(const struct probe *probe);
 
+/* Nanoseconds that this thread was ready and did not run; 0 where the kernel keeps no account. */
+uint64_t probe_waited_ns(void);
+
 void probe_tell(const struct probe *probe, double done, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Fills `error` from a machine's -errno, with what was being done. */
+/* Returns `code`; a machine's -errno fills `error`, with what was being done. */
 int probe_error(struct servet_error *error, int code, const char *what);
 
 /* (third quartile - first quartile) / median, of two their distance / median; sorts; -1 for fewer

@@ -1,5 +1,5 @@
 /* Early returns: TRY() passes an error on; FREED and FREED_BY() give a variable's memory back where
- * its scope ends, whichever return that is. */
+ * its scope ends, whichever return that is, unless TAKE() hands it on. */
 #ifndef SERVET_PROFILE_SCOPE_H
 #define SERVET_PROFILE_SCOPE_H
 
@@ -22,6 +22,14 @@ static inline void profile_free_at(const void *pointer)
     memcpy(&memory, pointer, sizeof memory);
     free(memory);
 }
+
+/* The variable's value; the variable is empty from then on, so that its scope gives nothing back. */
+#define TAKE(variable)                                                                             \
+    __extension__({                                                                                \
+        const __typeof__(variable) taken_ = (variable);                                            \
+        memset(&(variable), 0, sizeof(variable));                                                  \
+        taken_;                                                                                    \
+    })
 
 /* Before a declaration of pointers to memory (NULL: none) … */
 #define FREED FREED_BY(profile_free_at)
