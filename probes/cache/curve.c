@@ -181,8 +181,7 @@ int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct ca
         weights[i] = 1 / (relative * relative);
     }
     TRY(probe_cache_isotonic(curve.seconds, weights, curve.count));
-    *out = curve;
-    curve = (struct cache_curve){0};
+    *out = TAKE(curve);
     return 0;
 }
 

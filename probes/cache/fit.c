@@ -260,15 +260,10 @@ static int cache_fit_report(const struct cache_terms *terms, struct cache_soluti
     struct cache_level_fit all[CACHE_KNEES_MAX];
     for (size_t i = 0; i < REPORT_ROUNDS * solution->count; i++) {
         const size_t at = i % solution->count;
-        int rc = probe_cache_posterior(terms, solution, at, &all[at]);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(probe_cache_posterior(terms, solution, at, &all[at]));
     }
     cache_fit_settle(terms, solution);
-    if (*terms->rc < 0) {
-        return *terms->rc;
-    }
+    TRY(*terms->rc);
     double latency = solution->coefficients[0];
     size_t found = 0;
     for (size_t i = 0; i < solution->count; i++) {

@@ -198,11 +198,9 @@ static void cache_knees_programme(struct cache_knees *knees)
     }
 }
 
-int probe_cache_knees_find(const struct cache_terms *terms, struct cache_knees **out)
+static int cache_knees_fill(struct cache_knees *knees, const struct cache_terms *terms)
 {
     const double octaves = log2(terms->curve->bytes[terms->points - 1] / terms->curve->bytes[0]);
-    struct cache_knees *knees = calloc(1, sizeof *knees);
-    TRY(knees ? 0 : -ENOMEM);
     knees->points = terms->points;
     knees->bytes = terms->curve->bytes;
     knees->sizes = (size_t)fmin(SIZES_MAX, fmax(1, octaves * SIZE_STEPS - 1));
@@ -213,20 +211,21 @@ int probe_cache_knees_find(const struct cache_terms *terms, struct cache_knees *
     knees->shares = malloc(knees->sizes * SHAPES * knees->points * sizeof *knees->shares);
     knees->steps =
         calloc((CACHE_KNEES_MAX + 1) * knees->points * knees->sizes, sizeof *knees->steps);
-    int rc = knees->y && knees->base && knees->sums && knees->shares && knees->steps ? 0 : -ENOMEM;
-    if (rc == 0) {
-        rc = cache_knees_set_base(knees, terms);
-    }
-    if (rc == 0) {
-        rc = cache_knees_set_sums(knees, terms);
-    }
-    if (rc < 0) {
-        probe_cache_knees_free(knees);
-        return rc;
-    }
+    TRY(knees->y && knees->base && knees->sums && knees->shares && knees->steps ? 0 : -ENOMEM);
+    TRY(cache_knees_set_base(knees, terms));
+    TRY(cache_knees_set_sums(knees, terms));
     cache_knees_programme(knees);
-    *out = knees;
     return 0;
+}
+
+int probe_cache_knees_find(const struct cache_terms *terms, struct cache_knees **out)
+{
+    *out = calloc(1, sizeof **out);
+    int rc = *out ? cache_knees_fill(*out, terms) : -ENOMEM;
+    if (rc < 0) {
+        probe_cache_knees_free(*out);
+    }
+    return rc;
 }
 
 /* The curve is flat from the last knee's last point on. */

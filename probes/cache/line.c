@@ -107,8 +107,7 @@ int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
     if (first_miss_seconds(out) < probe_cache_least_rise * first->seconds) {
         return 0; /* undecided, which is no error */
     }
-    int rc = measure_line(probe, pu, first);
-    return rc < 0 ? probe_error(error, rc, "measuring the line size") : 0;
+    return probe_error(error, measure_line(probe, pu, first), "measuring the line size");
 }
 
 int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,

@@ -1,7 +1,23 @@
-/* Figures 1, 3 and 4 of the 2010 paper to the letter where it gives one; what it leaves open is
- * decided in probe.h. Kept for comparison, and so that its own machines come out as it has them
- * (tests/probes/test_paper_method.c). */
-#include "probes/cache/paper.h"
+/* The cache benchmark as the 2010 paper gives it (Section III-A, Figures 1, 3 and 4), for --method
+ * paper.
+ *
+ * mcalibrator's loads, 1 KiB apart, on sizes that double up to 2 MiB and grow by 1 MiB from there;
+ * the L1 is the first peak of the gradients; a later peak of a single size is a level of that size
+ * (page colouring); a wider one, and a rise up to the largest size, is a level whose size the
+ * binomial model of random pages gives. Kept as a comparison, by which its own machines come
+ * out as it has them (tests/probes/test_paper_method.c): where a prefetcher follows the
+ * stride, or sizes lie between powers of two, it is wrong, and the paper says so itself of the
+ * latter.
+ *
+ * What the paper leaves open: MIN_CACHE is 4 KiB, MAX_CACHE 64 MiB or twice the largest declared
+ * cache; one pass warms up what the paper's filling of the array does. A gradient counts as larger
+ * than 1 from 1.05 on; the first peak is the first local maximum from 1.2 on, and ends where the
+ * gradients rise again; from there on gradients larger than 1 side by side are one peak if one of
+ * them is 1.2 or more. Hit time and miss overhead are of the points around the peak, the one before
+ * it included. Tentative sizes are the powers of two from 64 KiB and the multiples of 1 MiB up to
+ * twice the last of those points, with 1, 2, 4, 6, 8, 10, 11, 12, 16, 18, 20 and 24 ways; of
+ * several modes that of the least divergence counts. */
+#include "probes/cache/probe.h"
 
 #include <errno.h>
 #include <math.h>
@@ -197,11 +213,7 @@ static int measure_paper(struct probe *probe, uint32_t pu, size_t end, struct ca
                                                .order = MACHINE_STRIDE,
                                                .warm_passes = 1,
                                                .seed = seed};
-        int rc =
-            probe_machine_traverse(probe->machine, &what, &pu, 1, &curve->seconds[curve->count]);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(probe_machine_traverse(probe->machine, &what, &pu, 1, &curve->seconds[curve->count]));
         curve->bytes[curve->count++] = (double)bytes;
         probe_tell(probe, (double)bytes / (double)end, "cache sizes on PU %u, the paper's way", pu);
     }
@@ -218,17 +230,15 @@ static size_t choose_end(const struct machine *machine)
 int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out,
                       struct servet_error *error)
 {
+    FREED_BY(probe_cache_free)
     struct probe_cache result = {.curve.page_bytes = probe->machine->page_bytes};
     uint64_t sizes[CACHE_LEVELS_MAX];
     result.curve.bytes = calloc(POINTS_MAX, sizeof *result.curve.bytes);
     result.curve.seconds = calloc(POINTS_MAX, sizeof *result.curve.seconds);
-    int rc = result.curve.bytes && result.curve.seconds
-                 ? measure_paper(probe, pu, choose_end(probe->machine), &result.curve)
-                 : -ENOMEM;
-    if (rc < 0) {
-        probe_cache_free(&result);
-        return probe_error(error, rc, "measuring cache sizes");
-    }
+    const int rc = result.curve.bytes && result.curve.seconds
+                       ? measure_paper(probe, pu, choose_end(probe->machine), &result.curve)
+                       : -ENOMEM;
+    TRY(probe_error(error, rc, "measuring cache sizes"));
     result.count = probe_cache_paper_infer(&result.curve, sizes);
     for (size_t i = 0; i < result.count; i++) {
         result.levels[i] =
@@ -236,6 +246,6 @@ int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out,
     }
     result.largest_bytes = (uint64_t)result.curve.bytes[result.curve.count - 1];
     result.memory_seconds = result.curve.seconds[result.curve.count - 1];
-    *out = result;
+    *out = TAKE(result);
     return 0;
 }

@@ -81,11 +81,9 @@ struct measurement {
 static int take_sample(const struct measurement *m, struct cache_point *point, size_t place)
 {
     double seconds;
-    int rc =
+    const int rc =
         probe_cache_point(m->probe, m->pu, (size_t)point->bytes, point->seed + place, &seconds);
-    if (rc < 0) {
-        return probe_error(m->error, rc, "measuring cache sizes");
-    }
+    TRY(probe_error(m->error, rc, "measuring cache sizes"));
     probe_cache_point_put(point, place, seconds);
     return 0;
 }
@@ -264,11 +262,9 @@ static int extend(struct measurement *m, bool looks)
     const size_t far = probe_cache_far(probe, m->end);
     bool goes_on = far > 0;
     while (goes_on && m->end < far && seconds_left(m, true) > 0) {
-        int rc = probe_cache_goes_on(probe, m->pu, &(struct cache_far){m->end, far, m->line_bytes},
-                                     &goes_on);
-        if (rc < 0) {
-            return probe_error(m->error, rc, "measuring cache sizes");
-        }
+        const struct cache_far beyond = {m->end, far, m->line_bytes};
+        TRY(probe_error(m->error, probe_cache_goes_on(probe, m->pu, &beyond, &goes_on),
+                        "measuring cache sizes"));
         const size_t first = m->samples->count;
         m->end = !goes_on ? m->end : 2 * m->end < far ? 2 * m->end : far;
         make_grid(m->samples, m->end, looks ? CACHE_FEW_EACH : 1);
@@ -281,9 +277,9 @@ static int extend(struct measurement *m, bool looks)
 static int look_first(struct measurement *m)
 {
     make_grid(m->samples, m->end, CACHE_FEW_EACH);
-    int rc = sweep_curve(m, 0, true);
     m->result->coarse = 1;
-    return rc < 0 ? rc : extend(m, true);
+    TRY(sweep_curve(m, 0, true));
+    return extend(m, true);
 }
 
 /* Sweeps, and passes over the TLB between them. */
@@ -352,19 +348,17 @@ static int measure_caches(struct measurement *m)
     }
     fill_levels(result, fits, m->samples);
     result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
-    int rc = probe_cache_line(probe, m->pu, result, m->error);
+    TRY(probe_cache_line(probe, m->pu, result, m->error));
     drop_unconfirmed(m, throttled);
-    return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, m->pu, CACHE_SWEEPS, result, m->error);
+    return probe_cache_ordinary_tlb(probe, m->pu, CACHE_SWEEPS, result, m->error);
 }
 
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
                 struct servet_error *error)
 {
-    struct probe_cache result = {.count = 0};
-    struct cache_samples *samples = calloc(1, sizeof *samples);
-    if (!samples) {
-        return probe_error(error, -ENOMEM, "measuring cache sizes");
-    }
+    FREED_BY(probe_cache_free) struct probe_cache result = {.count = 0};
+    FREED struct cache_samples *samples = calloc(1, sizeof *samples);
+    TRY(probe_error(error, samples ? 0 : -ENOMEM, "measuring cache sizes"));
     samples->seed = probe->seed << 32; /* far from those that count up */
     struct measurement m = {.probe = probe,
                             .pu = pu,
@@ -373,13 +367,8 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
                             .samples = samples,
                             .result = &result,
                             .error = error};
-    int rc = measure_caches(&m);
-    free(samples);
-    if (rc < 0) {
-        probe_cache_free(&result);
-        return rc;
-    }
-    *out = result;
+    TRY(measure_caches(&m));
+    *out = TAKE(result);
     return 0;
 }
 

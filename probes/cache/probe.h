@@ -62,6 +62,11 @@ struct probe_cache {
 
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
                 struct servet_error *error);
+/* The same as the 2010 paper has it (paper.c). */
+int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out,
+                      struct servet_error *error);
+/* Figure 4 on a curve that is there already: sizes of the levels found. Returns how many. */
+size_t probe_cache_paper_infer(const struct cache_curve *curve, uint64_t sizes[CACHE_LEVELS_MAX]);
 /* Seconds of a load, once, in memory of its own and after the usual passes; of seed 0: at a place
  * of its own. 0 or the machine's -errno. */
 int probe_cache_load(struct probe *probe, uint32_t pu, struct machine_traversal what,

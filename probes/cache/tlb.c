@@ -72,16 +72,12 @@ static struct knees search(const struct curve *curve, size_t count)
     struct knees best = {.residual = INFINITY};
     const double step = exp2(1.0 / FEW_STEPS), end = last_pages / 1.5;
     for (double first = first_pages; first < end; first *= step) {
-        if (count == 1) {
-            keep_better(curve,
-                        (struct knees){.reach = {first}, .sharpness = {sharpnesses[2]}, .count = 1},
-                        &best);
-        }
-        for (double second = 2 * first; count > 1 && second < end; second *= step) {
+        /* of one knee the second is not looked at: any will do, once */
+        for (double second = count > 1 ? 2 * first : end / step; second < end; second *= step) {
             keep_better(curve,
                         (struct knees){.reach = {first, second},
                                        .sharpness = {sharpnesses[2], sharpnesses[2]},
-                                       .count = 2},
+                                       .count = count},
                         &best);
         }
     }
@@ -180,9 +176,9 @@ static int measure_both(struct probe *probe, uint32_t pu, struct visits visits, 
                         double *spread_s, double *reference_s)
 {
     visits.apart = 0;
-    int rc = measure_pages(probe, pu, &visits, spread_s);
+    TRY(measure_pages(probe, pu, &visits, spread_s));
     visits.apart = line_bytes > 0 ? line_bytes : MACHINE_LINE_BYTES;
-    return rc < 0 ? rc : measure_pages(probe, pu, &visits, reference_s);
+    return measure_pages(probe, pu, &visits, reference_s);
 }
 
 int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, uint32_t line_bytes,
@@ -207,21 +203,19 @@ int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind,
 {
     const int steps = probe->deadline > 0 ? FEW_STEPS : CACHE_STEPS_PER_OCTAVE;
     size_t count = 0;
-    if (times->passes == TLB_PASSES_MAX) {
-        return probe_error(error, -ENOSPC, "measuring the TLB");
-    }
+    TRY(probe_error(error, times->passes < TLB_PASSES_MAX ? 0 : -ENOSPC, "measuring the TLB"));
+    double *spread_s = times->spread_s[times->passes],
+           *reference_s = times->reference_s[times->passes];
     for (size_t i = 0; i < TLB_POINTS_MAX; i++) {
         double pages = floor(first_pages * exp2((double)i / steps));
         if (pages > last_pages || !fits_memory(probe, pages * (double)probe->machine->page_bytes)) {
             break;
         }
         const struct visits visits = {.kind = kind, .pages = (size_t)pages};
-        int rc =
-            measure_both(probe, pu, visits, times->line_bytes, &times->spread_s[times->passes][i],
-                         &times->reference_s[times->passes][i]);
-        if (rc < 0) {
-            return probe_error(error, rc, "measuring the TLB");
-        }
+        TRY(probe_error(
+            error,
+            measure_both(probe, pu, visits, times->line_bytes, &spread_s[i], &reference_s[i]),
+            "measuring the TLB"));
         times->pages[i] = pages;
         count = i + 1;
     }

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "probes/cache/paper.h"
 #include "probes/cache/probe.h"
 #include "probes/machine.h"
 #include "probes/memory/devices.h"

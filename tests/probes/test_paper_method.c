@@ -1,6 +1,6 @@
 /* Does --method paper do what Figures 1, 3 and 4 of the 2010 paper say, and find what the paper
  * found with it? */
-#include "probes/cache/paper.h"
+#include "probes/cache/probe.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probes/cache/paper.h"
+#include "probes/cache/probe.h"
 #include "profile/base/cli.h"
 #include "tests/simulated/simulated.h"
 
