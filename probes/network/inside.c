@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probes/pairs/lines.h"
 #include "probes/pairs/messages.h"
 #include "probes/probe.h"
 #include "probes/run/verify.h"

@@ -53,14 +53,13 @@ static void divide_by_kinds(struct sampling *sampling, const struct profile_clas
 {
     const struct profile_set *pus = sampling->pus;
     const size_t kinds = declared->kind_count + 1;
-    for (size_t i = 0, k = 0; i < pus->count; i++) {
-        const size_t first = probe_kinds_declared(declared, pus->ids[i]);
-        for (size_t j = i + 1; j < pus->count; j++, k++) {
-            const size_t second = probe_kinds_declared(declared, pus->ids[j]),
-                         more = first > second ? first : second, less = first + second - more;
-            sampling->presumed[k] =
-                (uint32_t)(sampling->presumed[k] * kinds * kinds + more * kinds + less);
-        }
+    PROBE_EACH_PAIR(pus->count, i, j, k)
+    {
+        const size_t first = probe_kinds_declared(declared, pus->ids[i]),
+                     second = probe_kinds_declared(declared, pus->ids[j]),
+                     more = first > second ? first : second, less = first + second - more;
+        sampling->presumed[k] =
+            (uint32_t)(sampling->presumed[k] * kinds * kinds + more * kinds + less);
     }
 }
 
@@ -131,7 +130,5 @@ void probe_sampling_free(struct sampling *sampling)
     free(sampling->presumed);
     free(sampling->class_of);
     free(sampling->classes);
-    sampling->presumed = sampling->class_of = NULL;
-    sampling->classes = NULL;
     probe_concurrent_free(&sampling->concurrent);
 }

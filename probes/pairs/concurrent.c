@@ -147,14 +147,9 @@ static int concurrent_try(const struct concurrent_question *question, struct pai
     double ratios[ROUNDS * PILOTS], repeats[PILOTS + CONCURRENT_MOST];
     size_t ratio_count = 0, repeat_count = 0;
     for (size_t round = 0; round < ROUNDS; round++) {
-        int rc = question->measure(question->argument, batch, count, scratch, beside[round]);
-        for (size_t k = 0; k < pilots && rc == 0; k++) {
-            rc = question->measure(question->argument, &batch[k], 1, &values[k], &alone[round][k]);
-        }
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(question->measure(question->argument, batch, count, scratch, beside[round]));
         for (size_t k = 0; k < pilots; k++) {
+            TRY(question->measure(question->argument, &batch[k], 1, &values[k], &alone[round][k]));
             ratios[ratio_count++] = log(beside[round][k] / alone[round][k]);
         }
         if (fabs(profile_median_value(ratios, ratio_count)) > CONCURRENT_TOLERATED) {

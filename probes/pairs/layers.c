@@ -242,50 +242,35 @@ static void layering_free(struct layering *l)
 {
     free(l->memory);
     free(l->logs);
-    free(l);
 }
 
 /* Cuts the positive values to pieces. 0, -EINVAL or -ENOMEM. */
-static int layering_make(const double *values, size_t count, double spread, struct layering **out)
+static int layering_make(const double *values, size_t count, double spread, struct layering *l)
 {
+    TRY(count > 0 ? 0 : -EINVAL);
     for (size_t i = 0; i < count; i++) {
-        if (!(values[i] > 0) || !isfinite(values[i])) {
-            return -EINVAL;
-        }
-    }
-    struct layering *l = count ? calloc(1, sizeof *l) : NULL;
-    if (!l) {
-        return count ? -ENOMEM : -EINVAL;
+        TRY(values[i] > 0 && isfinite(values[i]) ? 0 : -EINVAL);
     }
     l->values = values;
     l->count = count;
     l->spread = fmax(spread, LAYERS_LEAST_SPREAD);
     l->logs = malloc(2 * count * sizeof *l->logs);
-    int rc = l->logs ? 0 : -ENOMEM;
-    if (rc == 0) {
-        for (size_t i = 0; i < count; i++) {
-            l->logs[i] = log(values[i]);
-        }
-        profile_sort(l->logs, count);
-        rc = cut_to_pieces(l);
+    TRY(l->logs ? 0 : -ENOMEM);
+    for (size_t i = 0; i < count; i++) {
+        l->logs[i] = log(values[i]);
     }
-    if (rc < 0) {
-        layering_free(l);
-        return rc;
-    }
-    *out = l;
-    return 0;
+    profile_sort(l->logs, count);
+    return cut_to_pieces(l);
 }
 
 int probe_layers_cluster(const double *values, size_t count, double spread, uint32_t *cluster_of,
                          struct clusters *out)
 {
-    struct layering *l;
+    FREED_BY(layering_free) struct layering l = {0};
     TRY(layering_make(values, count, spread, &l));
-    join_similar(l);
-    join_outliers(l);
-    report(l, cluster_of, out);
-    layering_free(l);
+    join_similar(&l);
+    join_outliers(&l);
+    report(&l, cluster_of, out);
     return 0;
 }
 
@@ -302,11 +287,10 @@ static void connect(const struct layering *l, double limit, struct grouping *g)
         g->group_of[i] = i;
         g->size_of[i] = 0;
     }
-    for (size_t i = 0, k = 0; i < l->pus; i++) {
-        for (size_t j = i + 1; j < l->pus; j++, k++) {
-            if (is_below(l, k, limit)) {
-                probe_partition_unite(g->group_of, (uint32_t)i, (uint32_t)j);
-            }
+    PROBE_EACH_PAIR(l->pus, i, j, k)
+    {
+        if (is_below(l, k, limit)) {
+            probe_partition_unite(g->group_of, (uint32_t)i, (uint32_t)j);
         }
     }
     for (uint32_t i = 0; i < l->pus; i++) {
@@ -319,12 +303,13 @@ static void judge_groups(const struct layering *l, double limit, struct grouping
 {
     size_t inside = 0, below = 0, groups = 0;
     connect(l, limit, g);
-    for (size_t i = 0, k = 0; i < l->pus; i++) {
+    PROBE_EACH_PAIR(l->pus, i, j, k)
+    {
+        inside += g->group_of[i] == g->group_of[j];
+        below += is_below(l, k, limit);
+    }
+    for (size_t i = 0; i < l->pus; i++) {
         groups += g->size_of[i] > 1;
-        for (size_t j = i + 1; j < l->pus; j++, k++) {
-            inside += g->group_of[i] == g->group_of[j];
-            below += is_below(l, k, limit);
-        }
     }
     g->filled = (double)below >= least_filled * (double)inside;
     g->many = groups >= 2;
@@ -414,16 +399,12 @@ static int group_pieces(struct layering *l)
 int probe_layers_of_pairs(size_t pus, const double *seconds, double spread, uint32_t *layer_of,
                           struct clusters *out)
 {
-    struct layering *l;
+    FREED_BY(layering_free) struct layering l = {.pus = pus};
     TRY(layering_make(seconds, probe_pair_count(pus), spread, &l));
-    l->pus = pus;
-    int rc = group_pieces(l);
-    if (rc >= 0) {
-        join_unexplained(l);
-        report(l, layer_of, out);
-    }
-    layering_free(l);
-    return rc;
+    TRY(group_pieces(&l));
+    join_unexplained(&l);
+    report(&l, layer_of, out);
+    return 0;
 }
 
 double probe_layers_spread(double *logs, size_t count)

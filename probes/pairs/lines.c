@@ -1,10 +1,9 @@
-/* One cache line from PU to PU (lines.h). Two threads of this process hand it to and fro, whatever
+/* One cache line from PU to PU (messages.h). Two threads of this process hand it to and fro, whatever
  * the messages of the layers went through.
  *
  * The time of a line is bimodal over seconds on virtual machines (24 to 27 and 149 to 154 ns):
  * rounds go through all pairs before they come back to the first one, and a second look later
  * covers more than that. */
-#include "probes/pairs/lines.h"
 #include "probes/pairs/layers.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/partition.h"
@@ -222,8 +221,7 @@ int probe_lines(struct probe *probe, struct profile_communication *communication
 {
     FREED_BY(lines_free) struct lines lines;
     const bool room = lines_init(probe, communication, &lines) == 0;
-    int rc = room ? measure_lines(&lines) : -ENOMEM;
-    return rc < 0 ? probe_error(error, rc, "measuring cache lines") : 0;
+    return probe_error(error, room ? measure_lines(&lines) : -ENOMEM, "measuring cache lines");
 }
 
 /* -- other layers -- */

@@ -396,36 +396,27 @@ int probe_message_look_again(struct probe *probe, struct profile_communication *
 {
     for (size_t i = 0; i < result->layer_count && !probe_late(probe); i++) {
         probe_tell(probe, 0.95, "messages once more");
-        int rc = look_at_layer(probe, result, i);
-        if (rc < 0) {
-            return probe_error(error, rc, "measuring messages again");
-        }
+        TRY(probe_error(error, look_at_layer(probe, result, i), "measuring messages again"));
     }
     return 0;
 }
 
-static int measure_all(struct question *question, struct sampling_outcome *outcome,
-                       struct profile_communication *result)
-{
-    const struct profile_set *pus = &question->probe->machine->pus;
-    TRY(measure_pairs(question, outcome));
-    TRY(message_layers(question, outcome, result));
-    TRY(outcome->measured_count < outcome->pair_count
-            ? probe_relation_of_pairs(pus, outcome->measured, &result->measured)
-            : 0);
-    TRY(probe_pair_figures(pus, outcome->values, outcome->measured, &result->message_times,
-                           &result->message_time_count));
-    return in_time(measure_layers(question->probe, outcome->values, result));
-}
-
 static int measure_messages(struct probe *probe, size_t bytes, struct profile_communication *result)
 {
-    const size_t pairs = probe_pair_count(probe->machine->pus.count);
+    const struct profile_set *pus = &probe->machine->pus;
+    const size_t pairs = probe_pair_count(pus->count);
     FREED_BY(probe_sampling_outcome_free) struct sampling_outcome outcome = {0};
     FREED double *logs = malloc((pairs + PILOTS) * sizeof *logs);
     struct question question = {.probe = probe, .bytes = bytes, .logs = logs};
     TRY(logs ? probe_sampling_outcome_init(&outcome, pairs) : -ENOMEM);
-    return measure_all(&question, &outcome, result);
+    TRY(measure_pairs(&question, &outcome));
+    TRY(message_layers(&question, &outcome, result));
+    TRY(outcome.measured_count < outcome.pair_count
+            ? probe_relation_of_pairs(pus, outcome.measured, &result->measured)
+            : 0);
+    TRY(probe_pair_figures(pus, outcome.values, outcome.measured, &result->message_times,
+                           &result->message_time_count));
+    return in_time(measure_layers(probe, outcome.values, result));
 }
 
 size_t probe_message_usual_bytes(const struct profile_class *node_class)
@@ -439,13 +430,13 @@ size_t probe_message_usual_bytes(const struct profile_class *node_class)
 int probe_message(struct probe *probe, size_t message_bytes, struct profile_communication *out,
                   struct servet_error *error)
 {
+    FREED_BY(profile_communication_free)
     struct profile_communication result = {.message_bytes = message_bytes};
-    int rc = probe->machine->pus.count > 1 ? measure_messages(probe, message_bytes, &result) : 0;
-    if (rc < 0) {
-        profile_communication_free(&result);
-        return probe_error(error, rc, "measuring messages");
+    if (probe->machine->pus.count > 1) {
+        TRY(probe_error(error, measure_messages(probe, message_bytes, &result),
+                        "measuring messages"));
     }
-    *out = result;
+    *out = TAKE(result);
     return 0;
 }
 

@@ -30,17 +30,15 @@ size_t probe_pair_index(size_t pus, size_t i, size_t j)
 static void bind_units(const uint32_t *class_of, uint32_t weakest, struct partition *units,
                        size_t *bound)
 {
-    for (size_t i = 0, k = 0; i < units->pus; i++) {
-        for (size_t j = i + 1; j < units->pus; j++, k++) {
-            if (class_of[k] <= weakest) {
-                probe_partition_merge(units, units->unit[i], units->unit[j]);
-            }
+    PROBE_EACH_PAIR(units->pus, i, j, k)
+    {
+        if (class_of[k] <= weakest) {
+            probe_partition_merge(units, units->unit[i], units->unit[j]);
         }
     }
-    for (size_t i = 0, k = 0; i < units->pus; i++) {
-        for (size_t j = i + 1; j < units->pus; j++, k++) {
-            bound[units->unit[i]] += class_of[k] <= weakest;
-        }
+    PROBE_EACH_PAIR(units->pus, i, j, k)
+    {
+        bound[units->unit[i]] += class_of[k] <= weakest;
     }
 }
 
@@ -49,14 +47,14 @@ static int list_pairs(const uint32_t *ids, const uint32_t *class_of, uint32_t we
                       const struct partition *units, const bool *keep, struct profile_relation *out)
 {
     out->pairs = calloc(probe_pair_count(units->pus) + 1, sizeof *out->pairs);
-    for (size_t i = 0, k = 0; out->pairs && i < units->pus; i++) {
-        for (size_t j = i + 1; j < units->pus; j++, k++) {
-            if (class_of[k] <= weakest && !keep[units->unit[i]]) {
-                out->pairs[out->pair_count++] = (struct profile_pair){ids[i], ids[j]};
-            }
+    TRY(out->pairs ? 0 : -ENOMEM);
+    PROBE_EACH_PAIR(units->pus, i, j, k)
+    {
+        if (class_of[k] <= weakest && !keep[units->unit[i]]) {
+            out->pairs[out->pair_count++] = (struct profile_pair){ids[i], ids[j]};
         }
     }
-    return out->pairs ? 0 : -ENOMEM;
+    return 0;
 }
 
 int probe_relation_from_classes(const struct profile_set *pus, const uint32_t *class_of,
@@ -75,9 +73,8 @@ int probe_relation_from_classes(const struct profile_set *pus, const uint32_t *c
     TRY(list_pairs(pus->ids, class_of, weakest, &units, keep, &pairs));
     TRY(probe_partition_dissolve(&units, keep));
     TRY(probe_partition_groups(&units, pus, out));
-    out->pairs = pairs.pairs;
     out->pair_count = pairs.pair_count;
-    pairs = (struct profile_relation){0};
+    out->pairs = TAKE(pairs.pairs);
     return 0;
 }
 
@@ -111,12 +108,11 @@ int probe_pair_figures(const struct profile_set *pus, const double *values, cons
     struct profile_pair_figure *made = calloc(wanted + 1, sizeof *made);
     TRY(made ? 0 : -ENOMEM);
     size_t used = 0;
-    for (size_t i = 0, k = 0; i < pus->count; i++) {
-        for (size_t j = i + 1; j < pus->count; j++, k++) {
-            if (measured[k]) {
-                made[used++] = (struct profile_pair_figure){pus->ids[i], pus->ids[j],
-                                                            probe_pair_rounded(values[k])};
-            }
+    PROBE_EACH_PAIR(pus->count, i, j, k)
+    {
+        if (measured[k]) {
+            made[used++] = (struct profile_pair_figure){pus->ids[i], pus->ids[j],
+                                                        probe_pair_rounded(values[k])};
         }
     }
     free(*list);
@@ -206,6 +202,15 @@ void probe_partition_free(struct partition *partition)
     free(partition->unit);
     free(partition->first);
     *partition = (struct partition){0};
+}
+
+void probe_partitions_free(struct partitions *partitions)
+{
+    for (size_t i = 0; i < partitions->count; i++) {
+        probe_partition_free(&partitions->of[i]);
+    }
+    free(partitions->of);
+    *partitions = (struct partitions){0};
 }
 
 bool probe_partition_refines(const struct partition *fine, const struct partition *coarse)
@@ -298,7 +303,6 @@ int probe_partition_groups(const struct partition *partition, const struct profi
             relation.group_count++;
         }
     }
-    *out = relation;
-    relation = (struct profile_relation){0};
+    *out = TAKE(relation);
     return 0;
 }

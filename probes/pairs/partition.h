@@ -15,6 +15,10 @@
 size_t probe_pair_count(size_t pus);
 /* Position of the pair of the i-th and the j-th PU, i != j, in the order (0,1), (0,2) … (1,2) … */
 size_t probe_pair_index(size_t pus, size_t i, size_t j);
+/* All pairs in that order; k: the position of the pair of the i-th and the j-th PU. */
+#define PROBE_EACH_PAIR(pus, i, j, k)                                                              \
+    for (size_t i = 0, k = 0; i < (pus); i++)                                                      \
+        for (size_t j = i + 1; j < (pus); j++, k++)
 
 /* The figures of pairs that were measured, both by probe_pair_index(), as a profile has them, in
  * the place of the old *list. 0 or -ENOMEM. */
@@ -55,6 +59,12 @@ int probe_partition_copy(const struct partition *from, struct partition *out);
 /* All PUs in one unit. */
 int probe_partition_one(size_t pus, struct partition *out);
 void probe_partition_free(struct partition *partition);
+
+struct partitions {
+    struct partition *of; /* owned, with what they hold */
+    size_t count;
+};
+void probe_partitions_free(struct partitions *partitions);
 
 /* Is every unit of `fine` inside of a unit of `coarse`? True of equal ones, too. */
 bool probe_partition_refines(const struct partition *fine, const struct partition *coarse);

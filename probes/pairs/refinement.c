@@ -158,14 +158,13 @@ static int refine_classes(struct refinement *r)
     FREED uint32_t *number = malloc((all + 1) * sizeof *number);
     TRY(number ? 0 : -ENOMEM);
     memset(number, 0xff, all * sizeof *number);
-    for (size_t i = 0, k = 0; i < r->n; i++) {
-        for (size_t j = i + 1; j < r->n; j++, k++) {
-            const uint32_t a = r->group_of[i], b = r->group_of[j];
-            uint32_t *of = &number[a < b ? a * r->groups + b : b * r->groups + a];
-            if (sampling->class_of[k] == r->run->class) {
-                *of = *of == UINT32_MAX ? (uint32_t)sampling->class_count++ : *of;
-                sampling->class_of[k] = *of;
-            }
+    PROBE_EACH_PAIR(r->n, i, j, k)
+    {
+        const uint32_t a = r->group_of[i], b = r->group_of[j];
+        uint32_t *of = &number[a < b ? a * r->groups + b : b * r->groups + a];
+        if (sampling->class_of[k] == r->run->class) {
+            *of = *of == UINT32_MAX ? (uint32_t)sampling->class_count++ : *of;
+            sampling->class_of[k] = *of;
         }
     }
     TRY(probe_sampling_sort(r->run));

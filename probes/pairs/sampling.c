@@ -105,11 +105,10 @@ int probe_sampling_sort(struct sampling_run *run)
     for (size_t c = 2; c < classes + 2; c++) {
         first[c] += first[c - 1];
     }
-    for (size_t i = 0, k = 0; i < n; i++) {
-        for (size_t j = i + 1; j < n; j++, k++) {
-            if (!wanted || wanted[k]) {
-                run->pairs[first[sampling->class_of[k] + 1]++] = (struct pair_position){i, j};
-            }
+    PROBE_EACH_PAIR(n, i, j, k)
+    {
+        if (!wanted || wanted[k]) {
+            run->pairs[first[sampling->class_of[k] + 1]++] = (struct pair_position){i, j};
         }
     }
     return 0;
@@ -355,6 +354,9 @@ static int sampling_run_class(struct sampling_run *run, uint32_t class)
 
 static void sampling_stop(struct sampling_run *run)
 {
+    if (run->sampling->probe) {
+        run->sampling->probe->pairs = (struct probe_pairs){0};
+    }
     free(run->pairs);
     free(run->first);
     free(run->values);
@@ -387,6 +389,7 @@ int probe_sampling_run(struct sampling *sampling, const bool *wanted, uint64_t s
                        struct sampling_outcome *outcome)
 {
     const size_t pairs = probe_pair_count(sampling->pus->count);
+    FREED_BY(sampling_stop)
     struct sampling_run run = {.sampling = sampling,
                                .wanted = wanted,
                                .measure = measure,
@@ -398,18 +401,14 @@ int probe_sampling_run(struct sampling *sampling, const bool *wanted, uint64_t s
     memcpy(sampling->class_of, sampling->presumed, pairs * sizeof *sampling->class_of);
     sampling->class_count = sampling->presumed_count;
     outcome->planned_count = probe_sampling_planned(sampling, wanted);
-    int rc = sampling_start(&run);
-    outcome->pair_count = rc == 0 ? run.first[sampling->class_count] : 0;
+    TRY(sampling_start(&run));
+    outcome->pair_count = run.first[sampling->class_count];
     /* refinement adds classes */
-    for (uint32_t class = 0; rc == 0 && class < sampling->class_count; class ++) {
-        rc = sampling_run_class(&run, class);
+    for (uint32_t class = 0; class < sampling->class_count; class ++) {
+        TRY(sampling_run_class(&run, class));
         sampling->classes[class].limit = run.limit;
     }
-    if (sampling->probe) {
-        sampling->probe->pairs = (struct probe_pairs){0};
-    }
-    sampling_stop(&run);
-    return rc;
+    return 0;
 }
 
 /* Once more those of the class that were measured. */

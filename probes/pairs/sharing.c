@@ -111,18 +111,15 @@ static int sharing_ask(void *argument, const struct pair_position *pairs, size_t
 /* Undecided pairs are as declared, and private where nothing is. */
 static void take_as_declared(struct sharing_question *question, const bool *wanted, double *answers)
 {
-    const size_t n = question->probe->machine->pus.count;
-    for (size_t i = 0, k = 0; i < n; i++) {
-        for (size_t j = i + 1; j < n; j++, k++) {
-            const struct pair_position pair = {i, j};
-            if (!wanted[k]) {
-                answers[k] = PAIR_APART;
-            } else if (isnan(answers[k])) {
-                const double said = declaration_of(question, &pair);
-                answers[k] = isnan(said) ? PAIR_APART : said;
-                question->level->undecided++;
-                question->level->as_declared += isnan(said) ? 0 : 1;
-            }
+    PROBE_EACH_PAIR(question->probe->machine->pus.count, i, j, k)
+    {
+        if (!wanted[k]) {
+            answers[k] = PAIR_APART;
+        } else if (isnan(answers[k])) {
+            const double said = declaration_of(question, &(struct pair_position){i, j});
+            answers[k] = isnan(said) ? PAIR_APART : said;
+            question->level->undecided++;
+            question->level->as_declared += isnan(said) ? 0 : 1;
         }
     }
 }
@@ -141,11 +138,9 @@ static int keep_ratios(const struct sharing_question *question, bool *measured)
 static void leave_out(const struct profile_set *pus, const struct profile_set *holders,
                       bool *wanted)
 {
-    for (size_t i = 0, k = 0; holders && i < pus->count; i++) {
-        for (size_t j = i + 1; j < pus->count; j++, k++) {
-            wanted[k] &=
-                profile_set_has(holders, pus->ids[i]) && profile_set_has(holders, pus->ids[j]);
-        }
+    PROBE_EACH_PAIR(holders ? pus->count : 0, i, j, k)
+    {
+        wanted[k] &= profile_set_has(holders, pus->ids[i]) && profile_set_has(holders, pus->ids[j]);
     }
 }
 
@@ -245,13 +240,9 @@ static int test_levels(struct probe *probe, const struct probe_cache *caches,
 int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct probe_sharing *out,
                   struct servet_error *error)
 {
-    struct probe_sharing result = {.count = caches->count};
-    int rc = test_levels(probe, caches, &result);
-    if (rc < 0) {
-        probe_sharing_free(&result);
-        return probe_error(error, rc, "measuring shared caches");
-    }
-    *out = result;
+    FREED_BY(probe_sharing_free) struct probe_sharing result = {.count = caches->count};
+    TRY(probe_error(error, test_levels(probe, caches, &result), "measuring shared caches"));
+    *out = TAKE(result);
     return 0;
 }
 

@@ -20,7 +20,6 @@
 #include "probes/memory/numa.h"
 #include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
-#include "probes/pairs/lines.h"
 #include "probes/pairs/messages.h"
 #include "probes/probe.h"
 #include "profile/base/cli.h"

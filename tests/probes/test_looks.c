@@ -4,7 +4,6 @@
 #include "probes/memory/loops.h"
 #include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
-#include "probes/pairs/lines.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/stopping.h"
 #include "profile/base/random.h"
