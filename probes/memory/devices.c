@@ -154,20 +154,15 @@ bool probe_devices_are(const struct machine *machine)
 int probe_devices(struct probe *probe, struct probe_devices *out, struct servet_error *error)
 {
     const size_t count = probe->declared->device_count;
+    FREED_BY(probe_devices_free)
     struct probe_devices result = {.of = calloc(count + 1, sizeof *result.of), .count = count};
-    struct places places = {0};
-    int rc = result.of && make_places(probe, &places) == 0 ? measure_all(probe, &places, &result)
-                                                           : -ENOMEM;
-    if (rc == -ETIME && result.rows) {
-        result.cut_short = true;
-        rc = 0;
-    }
-    free_places(&places);
-    if (rc < 0) {
-        probe_devices_free(&result);
-        return probe_error(error, rc, "measuring copies to GPUs");
-    }
-    *out = result;
+    FREED_BY(free_places) struct places places = {0};
+    const int rc = result.of && make_places(probe, &places) == 0
+                       ? measure_all(probe, &places, &result)
+                       : -ENOMEM;
+    result.cut_short |= rc == -ETIME;
+    TRY(probe_error(error, rc == -ETIME && result.rows ? 0 : rc, "measuring copies to GPUs"));
+    *out = TAKE(result);
     return 0;
 }
 

@@ -14,29 +14,30 @@ static const double one_core_share = 0.6;
 
 /* -- levels -- */
 
-int probe_sets_insert(struct sets *sets, const struct domain *domain)
+bool probe_sets_insert(struct sets *sets, struct partition *partition, double share)
 {
     size_t place = 0;
     for (size_t i = 0; i < sets->count; i++) {
         const struct partition *other = &sets->levels[i].partition;
-        bool inside = probe_partition_refines(other, &domain->partition);
-        bool around = probe_partition_refines(&domain->partition, other);
+        bool inside = probe_partition_refines(other, partition);
+        bool around = probe_partition_refines(partition, other);
         if (inside == around || (around && sets->levels[i].loose)) {
-            return 0;
+            return false;
         }
         place = inside ? i + 1 : place;
     }
     if (sets->count == sets->most_levels) {
-        return 0;
+        return false;
     }
     memmove(&sets->levels[place + 1], &sets->levels[place],
             (sets->count - place) * sizeof *sets->levels);
-    sets->levels[place] = *domain;
+    sets->levels[place] =
+        (struct domain){.partition = TAKE(*partition), .of_pairs = -1, .share = share};
     sets->count++;
     for (size_t i = place + 1; i < sets->count; i++) {
         sets->levels[i].doubted = sets->levels[i].of_pairs < 0;
     }
-    return 1;
+    return true;
 }
 
 void probe_sets_drop(struct sets *sets, size_t index)
@@ -69,13 +70,14 @@ int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double
 
 /* The inner ones first; of equally many units those that come first, as probe_memory_sets() has
  * them. */
-static void sort_by_units(struct partition *candidates, size_t count)
+static void sort_by_units(struct partitions *candidates)
 {
-    for (size_t i = 1; i < count; i++) {
-        for (size_t k = i; k > 0 && candidates[k - 1].count < candidates[k].count; k--) {
-            const struct partition inner = candidates[k];
-            candidates[k] = candidates[k - 1];
-            candidates[k - 1] = inner;
+    struct partition *of = candidates->of;
+    for (size_t i = 1; i < candidates->count; i++) {
+        for (size_t k = i; k > 0 && of[k - 1].count < of[k].count; k--) {
+            const struct partition inner = of[k];
+            of[k] = of[k - 1];
+            of[k - 1] = inner;
         }
     }
 }
@@ -139,12 +141,12 @@ static bool is_again(const struct partition *candidates, size_t i)
 }
 
 /* Tries the candidates; `search`: each is the units of a search, too. */
-static int try_all(struct sets *sets, const struct partition *candidates, size_t count, bool search)
+static int try_all(struct sets *sets, const struct partitions *candidates, bool search)
 {
-    for (size_t i = 0; i < count && !probe_late(sets->probe); i++) {
-        const struct partition *of = &candidates[i];
+    for (size_t i = 0; i < candidates->count && !probe_late(sets->probe); i++) {
+        const struct partition *of = &candidates->of[i];
         bool known;
-        if (is_again(candidates, i)) {
+        if (is_again(candidates->of, i)) {
             continue;
         }
         TRY(try_nested(sets, of));
@@ -154,9 +156,9 @@ static int try_all(struct sets *sets, const struct partition *candidates, size_t
 }
 
 /* In the candidates, then around the levels of pairs, where larger domains may be hidden. */
-static int search_all(struct sets *sets, const struct partition *candidates, size_t count)
+static int search_all(struct sets *sets, const struct partitions *candidates)
 {
-    TRY(try_all(sets, candidates, count, true));
+    TRY(try_all(sets, candidates, true));
     for (size_t i = 0; i < sets->count && !probe_late(sets->probe); i++) {
         const struct domain *level = &sets->levels[i];
         const bool open = level->of_pairs >= 0 && !probe_sets_outer_of(sets, &level->partition);
@@ -223,16 +225,16 @@ static int prune(struct sets *sets)
 /* Known domains keep the searches inside of them, which hold fewer units then, so that candidates
  * come first. Where a pair collides that nothing declared explains, the PUs themselves show the
  * levels. */
-static int measure_domains(struct sets *sets, struct partition *candidates, size_t count)
+static int measure_domains(struct sets *sets, struct partitions *candidates)
 {
-    sort_by_units(candidates, count);
-    TRY(try_all(sets, candidates, count, false));
+    sort_by_units(candidates);
+    TRY(try_all(sets, candidates, false));
     TRY(sets->outliers ? probe_sets_search(sets, &sets->cores) : 0);
-    TRY(search_all(sets, candidates, count));
+    TRY(search_all(sets, candidates));
     /* a link may be hidden inside of a domain, unless pairs show what lies inside */
     if (!sets->outliers && (sets->count == 0 || sets->levels[0].of_pairs < 0)) {
         TRY(probe_sets_search(sets, &sets->cores));
-        TRY(sets->count > 0 ? try_all(sets, candidates, count, false) : 0);
+        TRY(sets->count > 0 ? try_all(sets, candidates, false) : 0);
     }
     TRY(probe_late(sets->probe) ? 0 : try_machine(sets));
     return prune(sets);
@@ -282,13 +284,13 @@ static bool cores_are_clear(const struct sets *sets, const struct profile_memory
 /* Measured groups may cross the declared threads of cores, or pairs may show that those do not
  * share a core: then each PU is a core of its own, unless pairs show other cores. */
 static int settle_cores(struct sets *sets, const struct profile_memory *memory,
-                        const struct partition *candidates, size_t count)
+                        const struct partitions *candidates)
 {
     const struct domain *pairs = sets->count && !sets->levels->loose ? sets->levels : NULL;
     bool none =
         (pairs && crosses(&sets->cores, &pairs->partition)) || cores_are_clear(sets, memory);
-    for (size_t i = 0; i < count; i++) {
-        none |= crosses(&sets->cores, &candidates[i]);
+    for (size_t i = 0; i < candidates->count; i++) {
+        none |= crosses(&sets->cores, &candidates->of[i]);
     }
     if (none) {
         probe_partition_free(&sets->cores);
@@ -302,29 +304,22 @@ static int settle_cores(struct sets *sets, const struct profile_memory *memory,
 static int find_levels(struct sets *sets, const struct profile_relation *const *candidates,
                        size_t count, const struct profile_memory *memory)
 {
-    FREED struct partition *partitions = calloc(count + 1, sizeof *partitions);
-    size_t made = 0;
-    int rc = partitions ? start_sets(sets, memory, count) : -ENOMEM;
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        bool usable = candidates[i]->group_count > 0 && candidates[i]->pair_count == 0;
-        rc = usable ? probe_partition_make(sets->pus, candidates[i], &partitions[made]) : 0;
-        made += usable && rc == 0;
+    FREED_BY(probe_partitions_free)
+    struct partitions made = {.of = calloc(count + 1, sizeof *made.of)};
+    TRY(made.of ? start_sets(sets, memory, count) : -ENOMEM);
+    for (size_t i = 0; i < count; i++) {
+        if (candidates[i]->group_count > 0 && candidates[i]->pair_count == 0) {
+            TRY(probe_partition_make(sets->pus, candidates[i], &made.of[made.count++]));
+        }
     }
-    if (rc == 0) {
-        rc = settle_cores(sets, memory, partitions, made);
-    }
-    if (rc == 0) {
-        rc = measure_domains(sets, partitions, made);
-    }
-    for (size_t i = 0; i < made; i++) {
-        probe_partition_free(&partitions[i]);
-    }
-    return rc;
+    TRY(settle_cores(sets, memory, &made));
+    return measure_domains(sets, &made);
 }
 
 int probe_memory_sets(struct probe *probe, const struct profile_relation *const *candidates,
                       size_t count, struct probe_memory *found, struct servet_error *error)
 {
+    FREED_BY(stop)
     struct sets sets = {.probe = probe,
                         .pus = &probe->machine->pus,
                         .bytes = found->array_bytes,
@@ -338,14 +333,13 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
         not_concurrent |= rc == -EAGAIN;
         rc = rc == -EAGAIN ? 0 : rc;
     }
-    if (rc == 0 && (not_concurrent || late)) {
-        rc = not_concurrent
-                 ? probe_note_beside_others(&found->memory.quality, "sets of PUs not all measured")
-                 : probe_note(&found->memory.quality,
-                              "sets of PUs not all measured: the budget was used up");
+    if (rc == 0 && not_concurrent) {
+        rc = probe_note_beside_others(&found->memory.quality, "sets of PUs not all measured");
+    } else if (rc == 0 && late) {
+        rc = probe_note(&found->memory.quality,
+                        "sets of PUs not all measured: the budget was used up");
     }
     found->not_concurrent |= not_concurrent;
     found->searched = rc >= 0 && !found->not_concurrent && !late && !probe_late(probe);
-    stop(&sets);
-    return rc < 0 ? probe_error(error, rc, "measuring the memory bandwidth of sets of PUs") : 0;
+    return probe_error(error, rc < 0 ? rc : 0, "measuring the memory bandwidth of sets of PUs");
 }

@@ -49,15 +49,15 @@ static int measure_scaling(const struct sets *sets, size_t index,
                            const struct profile_memory *memory, struct profile_memory_level *out)
 {
     const struct partition *of = &sets->levels[index].partition;
-    /* what they hold is not owned */
-    FREED struct partition *inner = calloc(index + 2, sizeof *inner);
+    FREED struct partition *inner = calloc(index + 1, sizeof *inner); /* not owned */
     const size_t first = of->first[probe_sets_first_group(sets, of)];
     const struct profile_set *group = profile_group_of(&out->collisions, sets->pus->ids[first]);
     TRY(inner ? 0 : -ENOMEM);
     for (size_t i = 0; i <= index; i++) {
         inner[i] = i ? sets->levels[i - 1].partition : sets->cores;
     }
-    return probe_scaling_measure(sets->probe, sets->bytes, group, inner, memory, out);
+    return probe_scaling_measure(sets->probe, sets->bytes, group,
+                                 &(struct partitions){inner, index + 1}, memory, out);
 }
 
 static int make_level(const struct sets *sets, size_t index, const struct profile_memory *memory,
@@ -99,29 +99,24 @@ static void put_in_order(const struct sets *sets, struct profile_memory *memory)
 /* Levels of pairs move over, those of sets come between them. */
 int probe_sets_assemble(struct sets *sets, struct probe_memory *found)
 {
-    struct profile_memory fresh = {.levels = calloc(sets->count + 1, sizeof *fresh.levels)},
-                          *memory = &found->memory;
-    int rc = fresh.levels ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < sets->count; i++) {
-        ptrdiff_t pairs = sets->levels[i].of_pairs;
-        fresh.level_count = i + 1;
-        rc = pairs < 0 ? make_level(sets, i, memory, &fresh.levels[i]) : 0;
-    }
-    if (rc < 0) {
-        profile_memory_free(&fresh);
-        return rc;
+    struct profile_memory *memory = &found->memory;
+    FREED_BY(profile_memory_free)
+    struct profile_memory fresh = {.levels = calloc(sets->count + 1, sizeof *fresh.levels)};
+    TRY(fresh.levels ? 0 : -ENOMEM);
+    for (size_t i = 0; i < sets->count; i++) {
+        fresh.level_count++;
+        TRY(sets->levels[i].of_pairs < 0 ? make_level(sets, i, memory, &fresh.levels[i]) : 0);
     }
     for (size_t i = 0; i < sets->count; i++) {
         if (sets->levels[i].of_pairs >= 0) {
-            struct profile_memory_level *level = &memory->levels[sets->levels[i].of_pairs];
-            fresh.levels[i] = *level;
-            *level = (struct profile_memory_level){0};
+            fresh.levels[i] = TAKE(memory->levels[sets->levels[i].of_pairs]);
         }
     }
-    struct profile_memory pruned = {.levels = memory->levels, .level_count = memory->level_count};
-    profile_memory_free(&pruned);
+    const struct profile_memory pruned = {.levels = memory->levels,
+                                          .level_count = memory->level_count};
     memory->levels = fresh.levels;
     memory->level_count = fresh.level_count;
+    fresh = pruned;
     put_in_order(sets, memory);
     return 0;
 }

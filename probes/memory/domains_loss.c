@@ -16,7 +16,7 @@ int probe_sets_loss(struct sets *sets, const struct partition *inner, const stru
                     uint32_t unit, double *share)
 {
     FREED bool *works = calloc(inner->count, sizeof *works);
-    double sum = 0, one, all = 0;
+    double sum = 0, one = 0, all = 0;
     size_t parts = 0;
     TRY(works ? 0 : -ENOMEM);
     *share = 1;
@@ -28,21 +28,18 @@ int probe_sets_loss(struct sets *sets, const struct partition *inner, const stru
         return 0;
     }
     for (uint32_t u = 0; u < inner->count; u++) {
-        int rc = works[u] ? probe_sets_alone(sets, inner, u, &one) : 0;
-        if (rc != 0) {
-            return rc > 0 ? 0 : rc;
+        TRY(works[u] ? probe_sets_alone(sets, inner, u, &one) : 0);
+        if (works[u] && isnan(one)) {
+            return 0;
         }
         sum += works[u] ? one : 0;
     }
     /* a total of many that seems to lose something may have been disturbed */
     for (int again = 0; again < 2 && all < PROBE_MEMORY_COLLISION * sum; again++) {
-        int rc = probe_sets_total(sets, inner, works, false, &one);
-        if (rc != 0) {
-            return rc > 0 ? 0 : rc;
-        }
+        TRY(probe_sets_total(sets, inner, works, false, &one));
         all = fmax(all, one);
     }
-    *share = all / sum;
+    *share = all > 0 ? all / sum : 1;
     return 0;
 }
 
@@ -66,30 +63,28 @@ int probe_sets_members(struct sets *sets, const struct partition *of, uint32_t u
 {
     const struct partition *inner = probe_sets_inner_of(sets, of), *from = outer ? outer : of;
     const uint32_t around = outer ? outer->unit[of->first[unit]] : unit;
-    struct search search;
-    bool *busy = calloc(inner->count, sizeof *busy), member;
+    FREED_BY(probe_search_stop) struct search search = {0};
+    FREED bool *busy = calloc(inner->count, sizeof *busy);
     double gain = 1;
     *all = *none = true;
-    int rc = probe_search_start(&search, sets, inner, of, unit) == 0 && busy
-                 ? probe_search_fill(&search, search.list[0], busy, &gain)
-                 : -ENOMEM;
-    if (rc == 0 && outer && gain >= search.limit) {
+    TRY(busy ? probe_search_start(&search, sets, inner, of, unit) : -ENOMEM);
+    TRY(probe_search_fill(&search, search.list[0], busy, &gain));
+    if (outer && gain >= search.limit) {
         /* no part is left little, but some lose: so may others of the domain around */
         search.limit = SETS_PAIR_GAIN;
         memset(busy, 0, inner->count * sizeof *busy);
-        rc = probe_search_fill(&search, search.list[0], busy, &gain);
+        TRY(probe_search_fill(&search, search.list[0], busy, &gain));
     }
-    for (size_t check = 0; rc == 0 && gain < search.limit && check < MEMBER_CHECKS; check++) {
+    for (size_t check = 0; gain < search.limit && check < MEMBER_CHECKS; check++) {
         const uint32_t part = random_part(sets, inner, from, around, outer ? of : NULL, unit);
+        bool member;
         if (!busy[part] && part != search.list[0]) {
-            rc = probe_search_ask(&search, busy, gain, part, &member);
+            TRY(probe_search_ask(&search, busy, gain, part, &member));
             *all &= member;
             *none &= !member;
         }
     }
-    probe_search_stop(&search);
-    free(busy);
-    return rc;
+    return 0;
 }
 
 /* The groups that are domains stay, and the others become single PUs. */
@@ -120,24 +115,20 @@ static void drop_parts(struct sets *sets, const struct partition *of)
 static int accept(struct sets *sets, const struct partition *of, const double *shares,
                   uint32_t least)
 {
-    struct domain found = {.of_pairs = -1, .share = shares[least]};
-    int rc = probe_partition_copy(of, &found.partition);
+    FREED_BY(probe_partition_free) struct partition groups = {0};
+    TRY(probe_partition_copy(of, &groups));
     /* Where a level lies inside all groups stay: one large one would stand beside the small ones
      * inside of the others as their like. */
-    if (rc == 0 && probe_sets_inner_of(sets, of) == &sets->cores) {
-        rc = keep_groups(&found.partition, shares);
+    if (probe_sets_inner_of(sets, of) == &sets->cores) {
+        TRY(keep_groups(&groups, shares));
     }
-    if (rc == 0 && probe_partition_largest(of) == 2) {
-        rc = probe_sets_adopt_cores(sets, of, found.share);
+    if (probe_partition_largest(of) == 2) {
+        TRY(probe_sets_adopt_cores(sets, of, shares[least]));
     }
-    if (rc == 0) {
-        rc = probe_sets_insert(sets, &found);
+    const struct partition kept = groups;
+    if (probe_sets_insert(sets, &groups, shares[least])) {
+        drop_parts(sets, &kept);
     }
-    if (rc <= 0) {
-        probe_partition_free(&found.partition);
-        return rc;
-    }
-    drop_parts(sets, &found.partition);
     return 0;
 }
 

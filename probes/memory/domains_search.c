@@ -89,31 +89,28 @@ static int know_before(struct search *search, const bool *busy)
 static int gain_of(struct search *search, bool *busy, uint32_t unit, double *gain)
 {
     double after = 0, again;
-    int rc = know_before(search, busy);
-    double before = search->before;
     *gain = 1;
-    if (rc == 0) {
-        rc = know_alone(search, unit);
-    }
-    for (size_t round = 0; rc == 0 && before > 0 && round < ROUNDS_MOST; round++) {
+    TRY(know_before(search, busy));
+    double before = search->before;
+    TRY(isnan(before) ? 0 : know_alone(search, unit));
+    for (size_t round = 0; before > 0 && search->alone[unit] > 0 && round < ROUNDS_MOST; round++) {
         if (round > 0) {
-            rc = probe_sets_total(search->sets, search->units, busy, true, &again);
+            TRY(probe_sets_total(search->sets, search->units, busy, true, &again));
             before = fmax(before, again);
         }
-        if (rc == 0) {
-            busy[unit] = true;
-            rc = probe_sets_total(search->sets, search->units, busy, true, &again);
-            busy[unit] = false;
-            after = fmax(after, again);
-            *gain = rc == 0 ? (after - before) / search->alone[unit] : 1;
-        }
+        busy[unit] = true;
+        int rc = probe_sets_total(search->sets, search->units, busy, true, &again);
+        busy[unit] = false;
+        TRY(rc);
+        after = fmax(after, again);
+        *gain = isnan(again) ? 1 : (after - before) / search->alone[unit];
         if (*gain > PROBE_MEMORY_COLLISION ||
             (round + 1 >= ROUNDS_LEAST && *gain < sets_saturated_gain / 2) ||
             probe_late(search->sets->probe)) {
             break;
         }
     }
-    return rc > 0 ? 0 : rc;
+    return 0;
 }
 
 /* -- a set that saturates -- */
@@ -315,7 +312,8 @@ static void merge_found(const struct search *search, bool all_known, struct part
 
 /* On a large machine where all units get together what they get separately, none is looked for. */
 static int search_inside(struct sets *sets, const struct partition *units,
-                         const struct partition *outer, uint32_t outer_unit, struct domain *merged)
+                         const struct partition *outer, uint32_t outer_unit,
+                         struct partition *merged, double *least)
 {
     FREED_BY(probe_search_stop) struct search search = {0};
     double share = 0;
@@ -327,8 +325,8 @@ static int search_inside(struct sets *sets, const struct partition *units,
     }
     if (search.count > 2 && share < PROBE_MEMORY_COLLISION) {
         TRY(find_domains(&search));
-        merge_found(&search, outer != NULL, &merged->partition);
-        merged->share = fmin(merged->share, search.share);
+        merge_found(&search, outer != NULL, merged);
+        *least = fmin(*least, search.share);
     }
     return 0;
 }
@@ -337,39 +335,33 @@ static int search_inside(struct sets *sets, const struct partition *units,
  * two domains around hold nothing hidden, the others are taken to hold nothing either. */
 static int search_once(struct sets *sets, const struct partition *units)
 {
-    struct domain merged = {.of_pairs = -1, .share = 1};
+    FREED_BY(probe_partition_free) struct partition merged = {0};
+    double share = 1;
     const struct partition *outer = probe_sets_outer_of(sets, units);
     const uint32_t outers = outer ? outer->count : 1,
                    from = (uint32_t)random_below(&sets->random, outers);
-    int rc = probe_partition_copy(units, &merged.partition);
-    for (uint32_t i = 0; rc == 0 && i < outers; i++) {
-        if (i < 2 || merged.partition.count < units->count) {
-            rc = search_inside(sets, units, outer, (from + i) % outers, &merged);
+    TRY(probe_partition_copy(units, &merged));
+    for (uint32_t i = 0; i < outers; i++) {
+        if (i < 2 || merged.count < units->count) {
+            TRY(search_inside(sets, units, outer, (from + i) % outers, &merged, &share));
         }
     }
-    if (rc == 0 && merged.partition.count < units->count) {
-        rc = probe_sets_insert(sets, &merged);
-    }
-    if (rc <= 0) {
-        probe_partition_free(&merged.partition);
-    }
-    return rc;
+    return merged.count < units->count && probe_sets_insert(sets, &merged, share);
 }
 
 int probe_sets_search(struct sets *sets, const struct partition *units)
 {
-    struct partition now = {0};
-    int rc = probe_partition_copy(units, &now), found = 1;
-    while (rc == 0 && found && now.count > 2 && !probe_late(sets->probe)) {
-        found = search_once(sets, &now);
-        rc = found < 0 ? found : 0;
-        const struct partition *outer = found > 0 ? probe_sets_outer_of(sets, &now) : NULL;
-        found = outer != NULL;
-        if (outer) {
-            probe_partition_free(&now);
-            rc = probe_partition_copy(outer, &now);
+    FREED_BY(probe_partition_free) struct partition now = {0};
+    TRY(probe_partition_copy(units, &now));
+    while (now.count > 2 && !probe_late(sets->probe)) {
+        const int found = search_once(sets, &now);
+        TRY(found);
+        const struct partition *outer = found ? probe_sets_outer_of(sets, &now) : NULL;
+        if (!outer) {
+            break;
         }
+        probe_partition_free(&now);
+        TRY(probe_partition_copy(outer, &now));
     }
-    probe_partition_free(&now);
-    return rc;
+    return 0;
 }

@@ -48,12 +48,12 @@ int probe_sets_total(struct sets *sets, const struct partition *of, const bool *
                      double *bytes_per_s)
 {
     FREED uint32_t *ids = malloc((of->pus + 1) * sizeof *ids);
-    *bytes_per_s = 0;
     TRY(ids ? 0 : -ENOMEM);
     const size_t count = put_workers(sets, of, works, ids);
     const size_t looks = once ? 1 : count > MANY ? LOOKS_MANY : LOOKS;
+    *bytes_per_s = count > sets->at_once ? NAN : 0;
     if (count == 0 || count > sets->at_once) {
-        return count > 0;
+        return 0;
     }
     for (size_t look = 0; look < looks && (look == 0 || !probe_late(sets->probe)); look++) {
         TRY(copy_once(sets, ids, count, bytes_per_s));
@@ -74,9 +74,9 @@ int probe_sets_alone(struct sets *sets, const struct partition *of, uint32_t uni
     FREED bool *works = calloc(of->count, sizeof *works);
     TRY(works ? 0 : -ENOMEM);
     works[unit] = true;
-    int rc = probe_sets_total(sets, of, works, false, bytes_per_s);
-    sets->alone[pu] = one_core && rc == 0 ? *bytes_per_s : sets->alone[pu];
-    return rc;
+    TRY(probe_sets_total(sets, of, works, false, bytes_per_s));
+    sets->alone[pu] = one_core ? *bytes_per_s : sets->alone[pu];
+    return 0;
 }
 
 const struct partition *probe_sets_inner_of(const struct sets *sets, const struct partition *of)

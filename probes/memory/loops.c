@@ -5,7 +5,6 @@
  * is nearer to STREAM's triad. Nor does a program ask for huge pages, as the levels do, with which
  * all of these get a third more (docs/MEASUREMENTS.md, "Beside the programs that people know"): its
  * memory is as the system gives it. */
-#include "probes/memory/loops.h"
 #include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
 #include "probes/pairs/stopping.h"
@@ -41,14 +40,9 @@ static int choose_domain(const struct probe *probe, struct profile_set *out)
         node = node == pus && profile_set_has(&numa->pus, pus->ids[0]) ? &numa->pus : node;
     }
     const size_t most = probe_machine_at_once(probe->machine);
-    FREED uint32_t *ids = malloc(pus->count * sizeof *ids);
-    size_t count = 0;
-    TRY(ids ? 0 : -ENOMEM);
-    for (size_t i = 0; i < pus->count && count < most; i++) {
-        ids[count] = pus->ids[i];
-        count += profile_set_has(node, pus->ids[i]);
-    }
-    return profile_set_from_array(ids, count, out);
+    TRY(profile_set_intersect(node, pus, out));
+    out->count = out->count < most ? out->count : most;
+    return 0;
 }
 
 static int run_kernel(const struct loop_question *question, enum profile_kernel kernel,
@@ -126,7 +120,7 @@ static int measure_loops(const struct loop_question *question, struct profile_me
 {
     struct rounds rounds[PROFILE_KERNELS] = {0};
     const enum profile_kernel first = kernel_of_levels(question->probe);
-    struct profile_kernel_rate *kernels = calloc(PROFILE_KERNELS, sizeof *kernels);
+    FREED struct profile_kernel_rate *kernels = calloc(PROFILE_KERNELS, sizeof *kernels);
     size_t done = 0, count = 0;
     int rc = kernels ? 0 : -ENOMEM;
     while (rc == 0 && done < ROUNDS && !probe_late(question->probe)) {
@@ -134,45 +128,46 @@ static int measure_loops(const struct loop_question *question, struct profile_me
         rc = one_round(question, done, rounds);
         done += rc == 0;
     }
-    for (size_t k = first; rc >= 0 && done > 0 && k < PROFILE_KERNELS; k++) {
+    TRY(rc);
+    if (done == 0) {
+        return 0;
+    }
+    for (size_t k = first; k < PROFILE_KERNELS; k++) {
         kernels[count] = rate_of(&rounds[k], done);
         kernels[count].kernel = (enum profile_kernel)k;
         *not_concurrent |= question->domain->count > 1 && rounds[k].met == 0;
         kernels[count++].levels = k == first;
     }
-    if (rc < 0 || count == 0) {
-        free(kernels);
-        return rc < 0 ? rc : 0;
-    }
     free(memory->kernels);
-    memory->kernels = kernels;
+    memory->kernels = TAKE(kernels);
     memory->kernel_count = count;
     return say_which_pages(question->probe->machine, memory);
+}
+
+static int measure_domain(struct probe *probe, struct probe_memory *found)
+{
+    FREED_BY(profile_set_free) struct profile_set domain = {0};
+    struct profile_memory *memory = &found->memory;
+    bool not_concurrent = false;
+    TRY(choose_domain(probe, &domain));
+    const struct loop_question question = {probe, &domain, found->array_bytes};
+    TRY(measure_loops(&question, memory, &not_concurrent));
+    TRY(not_concurrent ? probe_note_beside_others(&memory->quality, "loops not all measured") : 0);
+    if (domain.count > 1 && memory->kernel_count > 0) {
+        profile_set_free(&memory->kernel_pus);
+        memory->kernel_pus = TAKE(domain);
+    }
+    return 0;
 }
 
 int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
                          struct servet_error *error)
 {
-    struct profile_set domain = {0};
-    int rc = choose_domain(probe, &domain);
-    bool not_concurrent = false;
-    if (rc == 0) {
-        const struct loop_question question = {probe, &domain, found->array_bytes};
-        rc = measure_loops(&question, &found->memory, &not_concurrent);
-        if (rc == 0 && not_concurrent) {
-            rc = probe_note_beside_others(&found->memory.quality, "loops not all measured");
-        }
-    }
-    if (rc == 0 && domain.count > 1 && found->memory.kernel_count > 0) {
-        profile_set_free(&found->memory.kernel_pus);
-        found->memory.kernel_pus = domain;
-    } else {
-        profile_set_free(&domain);
-    }
+    int rc = measure_domain(probe, found);
     /* Less than the copies before had: what there is stays, and that is said. */
     if (rc == -ENOMEM) {
         rc = probe_note(&found->memory.quality,
                         "other loops than the copy not measured: not enough memory");
     }
-    return rc < 0 ? probe_error(error, rc, "measuring loops over memory") : 0;
+    return probe_error(error, rc, "measuring loops over memory");
 }

@@ -9,13 +9,13 @@
 
 #include "probes/memory/rates.h"
 #include "probes/pairs/stopping.h"
+#include "profile/codec/codec.h"
 
 struct matrix {
     struct probe *probe;
     size_t bytes;
-    struct profile_set *groups; /* each of one kind of cores. Owned */
-    size_t group_count;
-    size_t started; /* cells that were tried */
+    struct profile_relation groups; /* each of one kind of cores. Owned */
+    size_t started;                 /* cells that were tried */
     struct probe_numa *result;
 };
 
@@ -163,25 +163,24 @@ static int measure_together(const struct matrix *matrix, size_t node,
 static int measure_nodes(struct matrix *matrix)
 {
     const size_t nodes = matrix->probe->declared ? matrix->probe->declared->numa_count : 0;
-    FREED struct profile_set *near = calloc(nodes + 1, sizeof *near);
+    FREED_BY(profile_relation_free)
+    struct profile_relation near = {.groups = calloc(nodes + 1, sizeof *near.groups)};
     size_t fewest = SIZE_MAX;
     matrix->result->together_bytes_per_s = calloc(nodes + 1, sizeof(double));
-    int rc = near && matrix->result->together_bytes_per_s ? 0 : -ENOMEM;
-    for (size_t node = 0; rc == 0 && nodes > 1 && node < nodes; node++) {
-        rc = pus_near(matrix, node, &near[node]);
-        fewest = near[node].count && near[node].count < fewest ? near[node].count : fewest;
+    TRY(near.groups && matrix->result->together_bytes_per_s ? 0 : -ENOMEM);
+    for (; nodes > 1 && near.group_count < nodes; near.group_count++) {
+        const struct profile_set *pus = &near.groups[near.group_count];
+        TRY(pus_near(matrix, near.group_count, &near.groups[near.group_count]));
+        fewest = pus->count && pus->count < fewest ? pus->count : fewest;
     }
-    for (size_t node = 0; rc == 0 && node < nodes; node++) {
-        if (near[node].count) {
+    for (size_t node = 0; node < near.group_count; node++) {
+        if (near.groups[node].count) {
             probe_tell(matrix->probe, 0.98, "memory of node %u from %zu PUs near it",
                        matrix->probe->declared->numa[node].os_index, fewest);
-            rc = measure_together(matrix, node, &near[node], fewest);
+            TRY(measure_together(matrix, node, &near.groups[node], fewest));
         }
     }
-    for (size_t node = 0; near && node < nodes; node++) {
-        profile_set_free(&near[node]);
-    }
-    return rc;
+    return 0;
 }
 
 /* -- the matrix -- */
@@ -209,11 +208,11 @@ static int add_groups(struct matrix *matrix, const struct profile_set *pus)
     FREED_BY(profile_set_free) struct profile_set here = {0};
     TRY(profile_set_intersect(pus, &probe->machine->pus, &here));
     for (size_t kind = 0; kind < (probe->kinds ? probe->kinds->count : 1); kind++) {
-        struct profile_set *group = &matrix->groups[matrix->group_count];
+        struct profile_set *group = &matrix->groups.groups[matrix->groups.group_count];
         TRY(probe->kinds ? profile_set_intersect(&here, &probe->kinds->pus[kind], group)
                          : profile_set_copy(&here, group));
         if (group->count > 0) {
-            matrix->group_count++;
+            matrix->groups.group_count++;
         } else {
             profile_set_free(group);
         }
@@ -226,25 +225,30 @@ static int make_groups(struct matrix *matrix)
     const struct profile_class *declared = matrix->probe->declared;
     const size_t nodes = declared ? declared->numa_count : 0;
     const size_t most = nodes * (matrix->probe->kinds ? matrix->probe->kinds->count : 1);
-    matrix->groups = calloc(most + 1, sizeof *matrix->groups);
+    matrix->groups.groups = calloc(most + 1, sizeof *matrix->groups.groups);
     matrix->result->rows = calloc(most * nodes + 1, sizeof *matrix->result->rows);
-    TRY(matrix->groups && matrix->result->rows ? 0 : -ENOMEM);
+    TRY(matrix->groups.groups && matrix->result->rows ? 0 : -ENOMEM);
     for (size_t node = 0; node < nodes; node++) {
         TRY(is_group(declared, node) ? add_groups(matrix, &declared->numa[node].pus) : 0);
     }
-    matrix->result->planned = matrix->group_count * nodes;
+    matrix->result->planned = matrix->groups.group_count * nodes;
     return 0;
 }
 
 static int measure_all(struct matrix *matrix)
 {
     TRY(make_groups(matrix));
-    for (size_t group = 0; group < matrix->group_count; group++) {
+    for (size_t group = 0; group < matrix->groups.group_count; group++) {
         for (size_t node = 0; node < matrix->probe->declared->numa_count; node++) {
-            TRY(try_cell(matrix, &(struct cell){&matrix->groups[group], node}));
+            TRY(try_cell(matrix, &(struct cell){&matrix->groups.groups[group], node}));
         }
     }
     return measure_nodes(matrix);
+}
+
+static void free_groups(struct matrix *matrix)
+{
+    profile_relation_free(&matrix->groups);
 }
 
 static int by_place(const void *a, const void *b)
@@ -259,19 +263,12 @@ static int by_place(const void *a, const void *b)
 int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
                struct servet_error *error)
 {
-    struct probe_numa result = {0};
+    FREED_BY(probe_numa_free) struct probe_numa result = {0};
+    FREED_BY(free_groups)
     struct matrix matrix = {.probe = probe, .bytes = array_bytes, .result = &result};
-    int rc = measure_all(&matrix);
-    for (size_t i = 0; i < matrix.group_count; i++) {
-        profile_set_free(&matrix.groups[i]);
-    }
-    free(matrix.groups);
-    if (rc < 0) {
-        probe_numa_free(&result);
-        return probe_error(error, rc, "measuring the memory of each NUMA node");
-    }
+    TRY(probe_error(error, measure_all(&matrix), "measuring the memory of each NUMA node"));
     qsort(result.rows, result.count, sizeof *result.rows, by_place);
-    *out = result;
+    *out = TAKE(result);
     return 0;
 }
 

@@ -51,19 +51,18 @@ int probe_memory_levels(const struct profile_set *pus, double reference,
     struct clusters clusters;
     TRY(classify(pair_bytes_per_s, probe_pair_count(pus->count), reference, spread, level_of,
                  &clusters));
-    *out = (struct profile_memory){.reference_bytes_per_s = reference,
-                                   .levels = calloc(clusters.count + 1, sizeof *out->levels)};
-    int rc = out->levels ? 0 : -ENOMEM;
-    for (uint32_t i = 0; rc >= 0 && i < clusters.count; i++) {
-        struct profile_memory_level *level = &out->levels[out->level_count++];
+    FREED_BY(profile_memory_free)
+    struct profile_memory made = {.reference_bytes_per_s = reference,
+                                  .levels = calloc(clusters.count + 1, sizeof *made.levels)};
+    TRY(made.levels ? 0 : -ENOMEM);
+    for (uint32_t i = 0; i < clusters.count; i++) {
+        struct profile_memory_level *level = &made.levels[made.level_count++];
         level->bytes_per_s = clusters.centre[i];
         level->quality.spread = -1;
-        rc = probe_relation_from_classes(pus, level_of, i, &level->collisions);
+        TRY(probe_relation_from_classes(pus, level_of, i, &level->collisions));
     }
-    if (rc < 0) {
-        profile_memory_free(out);
-    }
-    return rc;
+    *out = TAKE(made);
+    return 0;
 }
 
 /* -- curves -- */
@@ -75,20 +74,16 @@ static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *
     const struct profile_set *pus = &rounds->probe->machine->pus;
     const struct profile_class *declared = rounds->probe->declared;
     struct profile_memory_level *level = &memory->levels[index];
-    FREED struct partition *inner = calloc(index + 2, sizeof *inner);
-    int rc = inner ? 0 : -ENOMEM;
-    for (size_t i = 0; i <= index && rc == 0; i++) {
+    FREED_BY(probe_partitions_free)
+    struct partitions inner = {.of = calloc(index + 1, sizeof *inner.of)};
+    TRY(inner.of ? 0 : -ENOMEM);
+    for (size_t i = 0; i <= index; i++) {
         const struct profile_relation *cores = declared ? &declared->cores : NULL;
-        rc = probe_partition_make(pus, i ? &memory->levels[i - 1].collisions : cores, &inner[i]);
+        TRY(probe_partition_make(pus, i ? &memory->levels[i - 1].collisions : cores,
+                                 &inner.of[inner.count++]));
     }
-    if (rc == 0) {
-        rc = probe_scaling_measure(rounds->probe, rounds->bytes, level->collisions.groups, inner,
-                                   memory, level);
-    }
-    for (size_t i = 0; inner && i <= index; i++) {
-        probe_partition_free(&inner[i]);
-    }
-    return rc;
+    return probe_scaling_measure(rounds->probe, rounds->bytes, level->collisions.groups, &inner,
+                                 memory, level);
 }
 
 /* -- pairs -- */
@@ -122,21 +117,19 @@ static int verify(struct memory_rounds *rounds, struct sampling *sampling,
     const size_t n = sampling->pus->count, step = outcome->measured_count / CHECKED + 1;
     const double reference = probe_memory_rounds_reference(rounds);
     size_t others = 0;
-    int rc = 0;
-    for (size_t i = 0, k = 0; i < n; i++) {
-        for (size_t j = i + 1; rc == 0 && j < n && !probe_late(rounds->probe); j++, k++) {
-            const struct pair_position pair = {i, j};
-            const bool measured = outcome->measured[k],
-                       colliding = probe_memory_collides(outcome->values[k], reference),
-                       chosen = measured && (colliding || others++ % step == 0);
-            if (chosen || (!colliding && is_bridged(outcome, n, i, j, reference))) {
-                rc = probe_memory_rounds_again(rounds, &pair, &outcome->values[k]);
-                outcome->measured_count += rc == 0 && !measured;
-                outcome->measured[k] |= rc == 0;
-            }
+    PROBE_EACH_PAIR(probe_late(rounds->probe) ? 0 : n, i, j, k)
+    {
+        const struct pair_position pair = {i, j};
+        const bool measured = outcome->measured[k],
+                   colliding = probe_memory_collides(outcome->values[k], reference),
+                   chosen = measured && (colliding || others++ % step == 0);
+        if (chosen || (!colliding && is_bridged(outcome, n, i, j, reference))) {
+            TRY(probe_memory_rounds_again(rounds, &pair, &outcome->values[k]));
+            outcome->measured_count += !measured;
+            outcome->measured[k] = true;
         }
     }
-    return rc < 0 ? rc : probe_sampling_again(sampling, outcome, 0, NULL, NULL);
+    return probe_sampling_again(sampling, outcome, 0, NULL, NULL);
 }
 
 /* By class: measured pairs, those that collide, and the best of them. */
@@ -296,14 +289,11 @@ static int measure_memory(struct probe *probe, struct probe_memory *result)
 int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out,
                  struct servet_error *error)
 {
+    FREED_BY(probe_memory_free)
     struct probe_memory result = {.array_bytes = probe_memory_bytes(probe, last_level_bytes)};
     result.cut_short = result.array_bytes < probe_memory_wanted_bytes(probe, last_level_bytes);
-    int rc = measure_memory(probe, &result);
-    if (rc < 0) {
-        probe_memory_free(&result);
-        return probe_error(error, rc, "measuring memory bandwidth");
-    }
-    *out = result;
+    TRY(probe_error(error, measure_memory(probe, &result), "measuring memory bandwidth"));
+    *out = TAKE(result);
     return 0;
 }
 

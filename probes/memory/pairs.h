@@ -35,4 +35,11 @@ int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memo
                  struct servet_error *error);
 void probe_memory_free(struct probe_memory *result);
 
+/* A loop reads and writes memory as programs do: reads, a triad, an ordinary copy. The rate of each
+ * of enum profile_kernel, on the first PU alone and on all PUs of its NUMA node together, into
+ * found->memory; nothing where it is late or memory has become scarce. 0, or the machine's -errno
+ * with one line in `error`; `found` is then as it was. */
+int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
+                         struct servet_error *error);
+
 #endif

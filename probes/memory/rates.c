@@ -124,15 +124,12 @@ int probe_memory_settled(struct probe *probe, const struct machine_copy *what, c
 {
     double totals[REPEAT_MEDIAN_MOST];
     size_t done = 0;
-    while (!probe_repeat_median_settled(totals, done) && !(done > 0 && probe_late(probe))) {
+    for (; !probe_repeat_median_settled(totals, done) && !(done > 0 && probe_late(probe)); done++) {
         int rc = probe_memory_total(probe, what, pus, point->workers, &totals[done]);
         if (done > 0 && (rc == -ETIME || rc == -EAGAIN)) {
             break;
         }
-        if (rc < 0) {
-            return rc;
-        }
-        done++;
+        TRY(rc);
     }
     point->bytes_per_s = profile_median_value(totals, done);
     point->repetitions = (uint32_t)done;

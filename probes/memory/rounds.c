@@ -24,10 +24,7 @@ int probe_memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, 
                                      .spreads = calloc(pairs + 1, sizeof *rounds->spreads),
                                      .scale = calloc(pus, sizeof *rounds->scale),
                                      .logs = calloc(pairs + 1, sizeof *rounds->logs)};
-    if (!rounds->slower || !rounds->spreads || !rounds->logs || !rounds->scale) {
-        probe_memory_rounds_free(rounds);
-        return -ENOMEM;
-    }
+    TRY(rounds->slower && rounds->spreads && rounds->logs && rounds->scale ? 0 : -ENOMEM);
     for (size_t i = 0; i < pus; i++) {
         rounds->scale[i] = 1;
     }
@@ -40,7 +37,6 @@ void probe_memory_rounds_free(struct memory_rounds *rounds)
     free(rounds->spreads);
     free(rounds->logs);
     free(rounds->scale);
-    rounds->slower = rounds->spreads = rounds->logs = rounds->scale = NULL;
 }
 
 /* -- alone -- */
@@ -217,15 +213,12 @@ int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, s
         pus[2 * k + 1] = set->ids[pairs[k].j];
     }
     probe_tell(rounds->probe, part, "memory of PUs %u and %u", pus[0], pus[1]);
-    while (!is_settled(rounds, found, count, done)) {
+    for (; !is_settled(rounds, found, count, done); done++) {
         int rc = one_round(rounds, pus, count, done, found);
         if (done > 0 && rounds->not_concurrent) {
             break;
         }
-        if (rc < 0) {
-            return rc;
-        }
-        done++;
+        TRY(rc);
     }
     learn(rounds, found, count, done);
     keep_pairs(rounds, pairs, count, found, done);

@@ -26,7 +26,7 @@ struct memory_rounds {
     bool not_concurrent; /* the PUs of the last round never ran at the same time */
 };
 
-/* 0 or -ENOMEM. */
+/* 0 or -ENOMEM; freed in any case. */
 int probe_memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t bytes);
 void probe_memory_rounds_free(struct memory_rounds *rounds);
 

@@ -20,15 +20,14 @@ static size_t before_in(const uint32_t *unit_of, const size_t *positions, size_t
     return before;
 }
 
-void probe_scaling_order(size_t *positions, size_t count, const struct partition *inner,
-                         size_t inner_count)
+void probe_scaling_order(size_t *positions, size_t count, const struct partitions *inner)
 {
     for (size_t done = 0; done + 1 < count; done++) {
         size_t best = done;
         for (size_t k = done + 1; k < count; k++) {
             size_t here = 0, there = 0;
-            for (size_t i = inner_count; i > 0 && here == there; i--) {
-                const uint32_t *of = inner[i - 1].unit;
+            for (size_t i = inner->count; i > 0 && here == there; i--) {
+                const uint32_t *of = inner->of[i - 1].unit;
                 here = before_in(of, positions, done, of[positions[k]]);
                 there = before_in(of, positions, done, of[positions[best]]);
             }
@@ -116,22 +115,19 @@ static int measure_curve(struct probe *probe, size_t bytes, const uint32_t *orde
 }
 
 int probe_scaling_measure(struct probe *probe, size_t bytes, const struct profile_set *group,
-                          const struct partition *inner, const struct profile_memory *memory,
+                          const struct partitions *inner, const struct profile_memory *memory,
                           struct profile_memory_level *level)
 {
     const struct profile_set *pus = &probe->machine->pus;
     const size_t most = probe_machine_at_once(probe->machine);
     FREED size_t *at = malloc(pus->count * sizeof *at);
     FREED uint32_t *order = malloc(pus->count * sizeof *order);
-    size_t count = 0, inner_count = 0;
+    size_t count = 0;
     TRY(at && order ? 0 : -ENOMEM);
-    while (inner[inner_count].unit) {
-        inner_count++;
-    }
     for (uint32_t limit = UINT32_MAX; limit > 0;) {
         const size_t from = count;
         limit = add_kind(probe, group, limit, at, &count);
-        probe_scaling_order(at + from, count - from, inner, inner_count);
+        probe_scaling_order(at + from, count - from, inner);
     }
     for (size_t i = 0; i < count; i++) {
         order[i] = pus->ids[at[i]];

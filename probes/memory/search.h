@@ -43,7 +43,7 @@ struct sets {
 /* -- measuring (domains_sets.c) -- */
 
 /* The total of the units that work, by a copy `once` or by the best of some, since interference
- * only takes bandwidth away. 0, 1: they are more workers than a quota allows, or the machine's
+ * only takes bandwidth away; NAN: they are more workers than a quota allows. 0 or the machine's
  * -errno. */
 int probe_sets_total(struct sets *sets, const struct partition *of, const bool *works, bool once,
                      double *bytes_per_s);
@@ -60,8 +60,8 @@ uint32_t probe_sets_first_group(const struct sets *sets, const struct partition 
 
 /* -- levels (domains.c) -- */
 
-/* 1: it is a level now and belongs to `sets`; 0: it is one already, or lies across one. */
-int probe_sets_insert(struct sets *sets, const struct domain *domain);
+/* The partition becomes a level, and is empty then; false: it is one already, or lies across one. */
+bool probe_sets_insert(struct sets *sets, struct partition *partition, double share);
 void probe_sets_drop(struct sets *sets, size_t index);
 /* Two PUs that get together what one gets alone are threads of one core: one of them works from now
  * on. 0 or -ENOMEM. */

@@ -16,7 +16,6 @@
 #include "probes/machine.h"
 #include "probes/memory/devices.h"
 #include "probes/memory/domains.h"
-#include "probes/memory/loops.h"
 #include "probes/memory/numa.h"
 #include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
