@@ -2,6 +2,7 @@
  * MPI library, where nothing but a signal reaches it. The handler therefore only does what is
  * allowed in one: it writes a line that was prepared before, and ends the process. */
 #include "probes/mpi/mpi.h"
+#include "profile/base/syscall.h"
 #include "profile/processes/process.h"
 
 #include <poll.h>
@@ -26,9 +27,6 @@ static int launcher = -1; /* process file descriptor of mpirun or of its daemon 
 #endif
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
-#endif
-#ifndef SYS_close_range
-#define SYS_close_range 436
 #endif
 
 static void close_from(int first)

@@ -127,20 +127,17 @@ static void collect_texts(struct ranks *ranks, struct node_run *run, char **text
 
 char **probe_ranks_gather(struct ranks *ranks, struct node_run *run)
 {
-    if (ranks->rank == 0) {
-        char **texts = calloc((size_t)ranks->node_count, sizeof *texts);
-        double *heard = calloc((size_t)ranks->node_count, sizeof *heard);
-        if (!texts || !heard) {
-            free(texts);
-            free(heard);
-            return NULL;
+    if (ranks->rank > 0) {
+        if (ranks->info[ranks->rank].leader == ranks->rank) {
+            tell_text(ranks, run);
         }
-        collect_texts(ranks, run, texts, heard);
-        free(heard);
-        return texts;
+        return NULL;
     }
-    if (ranks->info[ranks->rank].leader == ranks->rank) {
-        tell_text(ranks, run);
+    FREED char **texts = calloc((size_t)ranks->node_count, sizeof *texts);
+    FREED double *heard = calloc((size_t)ranks->node_count, sizeof *heard);
+    if (!texts || !heard) {
+        return NULL;
     }
-    return NULL;
+    collect_texts(ranks, run, texts, heard);
+    return TAKE(texts);
 }

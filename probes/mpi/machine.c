@@ -228,23 +228,18 @@ static void team_close(struct team *team, const volatile sig_atomic_t *cancel)
 static int team_open(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
                      struct team **out, struct servet_error *error)
 {
-    struct team *team = calloc(1, sizeof *team);
-    char *text = profile_set_text(pus);
-    int rc = team && text ? team_start(pus->count, text, team, error)
-                          : profile_error(error, -ENOMEM, "starting mpirun: %s", strerror(ENOMEM));
-    free(text);
-    if (rc < 0) {
-        free(team);
-        return rc;
-    }
+    FREED struct team *team = calloc(1, sizeof *team);
+    FREED char *text = profile_set_text(pus);
+    TRY(team && text ? team_start(pus->count, text, team, error)
+                     : profile_error(error, -ENOMEM, "starting mpirun: %s", strerror(ENOMEM)));
     team->opened_s = profile_now_s();
-    rc = team_greet(team, cancel, error);
+    int rc = team_greet(team, cancel, error);
     if (rc < 0) {
         team->broken = true;
-        team_close(team, cancel);
+        team_close(TAKE(team), cancel);
         return rc;
     }
-    *out = team;
+    *out = TAKE(team);
     return 0;
 }
 
@@ -338,9 +333,8 @@ int probe_machine_open_mpi(const struct profile_set *pus, const volatile sig_ato
         return profile_error(error, rc, "starting mpirun: %s", strerror(-rc));
     }
     TRY(team_open(pus, cancel, &team, error));
-    *out =
-        (struct machine){.ops = &ops, .name = "mpi", .cancel = cancel, .pus = own, .state = team};
-    own = (struct profile_set){0};
+    *out = (struct machine){
+        .ops = &ops, .name = "mpi", .cancel = cancel, .pus = TAKE(own), .state = team};
     return 0;
 }
 
@@ -353,10 +347,8 @@ static int mpi_superstep(struct bsp_machine *machine, uint32_t processors,
     double found;
     snprintf(order, sizeof order, "superstep %u %u %d %u %u\n", processors, what->h, what->packing,
              what->supersteps, what->batches);
-    int rc = team_ask(machine->state, order, machine->native->cancel, &found, 1);
-    if (rc < 0 || !(found > 0)) {
-        return rc < 0 ? rc : -EIO;
-    }
+    TRY(team_ask(machine->state, order, machine->native->cancel, &found, 1));
+    TRY(found > 0 ? 0 : -EIO);
     *seconds = found;
     return 0;
 }

@@ -11,10 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#include "profile/processes/process.h"
 
 /* A rank stays awake for a while after an order: the next order comes some 0.3 ms after an
  * answer. */
@@ -160,28 +157,20 @@ static double limited_batch(const struct ranks *ranks, char *buffer, const struc
     return time_batch(buffer, order);
 }
 
-/* Since this thread began; 0 where the kernel keeps no account. */
-static double waited_for_pu(void)
-{
-    uint64_t ran, waited;
-    return profile_schedstat_read(getpid(), (pid_t)syscall(SYS_gettid), &ran, &waited)
-               ? (double)waited * 1e-9
-               : 0;
-}
-
 /* The smallest batch, alone and beside others: disturbance only lengthens, and beside others every
  * pair goes on until all have their figure (go_on()), so that no batch of one is measured with
  * fewer messages of the others on the way. */
 static struct result play(const struct ranks *ranks, const struct order *order, char *buffer)
 {
     int pu = ranks->info[ranks->rank].pu;
-    struct result result = {.seconds = INFINITY, .waited_s = waited_for_pu()};
+    const uint64_t waited = probe_waited_ns();
+    struct result result = {.seconds = INFINITY};
     limited_batch(ranks, buffer, order); /* untimed: connections and buffers are made now */
     for (uint32_t i = 0; i < order->exchange.what.batches; i++) {
         result.seconds = fmin(result.seconds, limited_batch(ranks, buffer, order));
     }
     probe_deadline_clear();
-    result.waited_s = waited_for_pu() - result.waited_s;
+    result.waited_s = (double)(probe_waited_ns() - waited) * 1e-9;
     result.moved = pu >= 0 && sched_getcpu() != pu; /* so does the kernel when a PU goes offline */
     return result;
 }

@@ -42,12 +42,6 @@
  *
  * Trouble is one line "! …"; "! moved" when a rank was moved off its PU. */
 
-static void say_progress(const char *line)
-{
-    printf("%s\n", line);
-    fflush(stdout);
-}
-
 /* The next number of the line. False: there is none, or it is above `most`. */
 static bool take(char **at, uint64_t most, uint64_t *out)
 {
@@ -80,13 +74,13 @@ static bool serve_exchange(struct machine *machine, char *at)
     }
     int rc = sound ? machine->ops->exchange(machine, &what, list, pairs, seconds) : 0;
     if (sound && rc < 0) {
-        say_progress(rc == -ENODEV ? "! moved" : "! not enough memory");
+        puts(rc == -ENODEV ? "! moved" : "! not enough memory");
     } else if (sound) {
         printf("= %a", ranks->waited_s - waited_s);
         for (uint64_t i = 0; i < pairs; i++) {
             printf(" %a", seconds[i]);
         }
-        say_progress("");
+        puts("");
     }
     return sound;
 }
@@ -103,10 +97,9 @@ static bool serve_superstep(struct ranks *ranks, char *at)
     const struct bsp_superstep what = {(uint32_t)h, (enum bsp_packing)packing, (uint32_t)supersteps,
                                        (uint32_t)batches};
     if (probe_ranks_superstep((uint32_t)processors, &what, &seconds) < 0) {
-        say_progress("! words were lost");
+        puts("! words were lost");
     } else {
-        printf("= %a", seconds);
-        say_progress("");
+        printf("= %a\n", seconds);
     }
     return true;
 }
@@ -120,8 +113,7 @@ static int take_lines(struct ranks *ranks)
     size_t size = 0;
     bool sound = true;
     probe_ranks_machine(ranks, &machine);
-    printf("ready %d", ranks->size);
-    say_progress("");
+    printf("ready %d\n", ranks->size);
     while (sound && getline(&line, &size, stdin) > 0) {
         if (strncmp(line, exchange, sizeof exchange - 1) == 0) {
             sound = serve_exchange(&machine, line + sizeof exchange - 1);
@@ -132,7 +124,7 @@ static int take_lines(struct ranks *ranks)
         }
     }
     if (!sound) {
-        say_progress("! that is no order");
+        puts("! that is no order");
     }
     free(line);
     profile_set_free(&machine.pus);
@@ -144,14 +136,14 @@ static int serve(const char *pus)
     struct ranks ranks;
     struct servet_error error;
     struct profile_set set = {0};
+    setvbuf(stdout, NULL, _IOLBF, 0);
     if (profile_set_parse(pus, &set) < 0) {
         cli_usage("--serve: expected a list of PUs; this program is started by servet-probe");
     }
     int rc = probe_ranks_open_on(&ranks, &set, &error), status = CLI_OK;
     if (rc < 0) {
         if (ranks.rank == 0) {
-            printf("! %s", error.text);
-            say_progress("");
+            printf("! %s\n", error.text);
         }
         status = rc == -EINVAL ? CLI_USAGE : CLI_FAILED;
     } else if (ranks.rank == 0) {
@@ -328,12 +320,8 @@ static void measure_network(struct job *job, struct probe *probe)
         .until_s = job->options.run.budget_s > 0 ? job->began_s + job->options.run.budget_s : 0,
     };
     int rc = probe_survey_open(&survey, probe, &job->layout, &options);
-    if (rc == 0) {
-        rc = probe_survey_run(&survey, &result);
-    }
-    if (rc == 0) {
-        rc = probe_survey_curves(&survey, &result.network);
-    }
+    rc = rc < 0 ? rc : probe_survey_run(&survey, &result);
+    rc = rc < 0 ? rc : probe_survey_curves(&survey, &result.network);
     if (rc == -ETIME) {
         probe_conditions_add(&job->conditions, "budget",
                              "time was over after %.0f s, before the network was measured",
@@ -362,15 +350,12 @@ static void describe_job(struct job *job)
     struct servet_profile *profile = job->classes.profile;
     struct servet_profile *usual = job->nodes[job->classes.representative[job->classes.largest]];
     profile->host_name = strdup(job->names[0]);
-    profile->architecture = usual->architecture;
-    profile->cpu_model = usual->cpu_model;
-    profile->kernel = usual->kernel;
-    profile->conditions = usual->conditions;
-    profile->condition_count = usual->condition_count;
+    profile->architecture = TAKE(usual->architecture);
+    profile->cpu_model = TAKE(usual->cpu_model);
+    profile->kernel = TAKE(usual->kernel);
+    profile->conditions = TAKE(usual->conditions);
+    profile->condition_count = TAKE(usual->condition_count);
     job->conditions.profile = profile;
-    usual->architecture = usual->cpu_model = usual->kernel = NULL;
-    usual->conditions = NULL;
-    usual->condition_count = 0;
     profile->tool = strdup("servet " SERVET_VERSION);
     profile->started = strdup(job->started);
     profile->measured = true;
@@ -479,9 +464,7 @@ int main(int argc, char **argv)
         }
         probe_ranks_end(CLI_USAGE);
     }
-    struct machine clock;
-    probe_ranks_machine(&job.ranks, &clock);
-    job.began_s = probe_machine_elapsed(&clock);
+    job.began_s = MPI_Wtime();
     if (job.ranks.info[job.ranks.rank].leader == job.ranks.rank) {
         const bool covered = probe_ranks_cover_node(&job.ranks, job.ranks.rank);
         probe_node_run_start(&run, command, probe_network_node_probes(&job.options, covered),

@@ -206,9 +206,8 @@ static int run_superstep(struct native_worker *worker, struct native_job *job)
         index[i] = bsp_destination_index(me, i, p);
         source[i] = i;
     }
-    return probe_native_meet(worker, job)
-               ? timed_job(worker, job, board, &(struct pattern){destination, index})
-               : -EINTR;
+    TRY(probe_native_meet(worker, job) ? 0 : -EINTR);
+    return timed_job(worker, job, board, &(struct pattern){destination, index});
 }
 
 static int make_board(struct board *board, const struct bsp_superstep *what, uint32_t p)
@@ -271,9 +270,7 @@ static int run_daxpy(struct native_worker *worker, struct native_job *job)
     for (uint32_t i = 0; i < length; i++) {
         x[i] = y[i] = i;
     }
-    if (!probe_native_meet(worker, job)) {
-        return -EINTR;
-    }
+    TRY(probe_native_meet(worker, job) ? 0 : -EINTR);
     for (int i = 0; i < DAXPY_BATCHES; i++) {
         uint64_t start = profile_now_ns();
         daxpy(1.0 / 3, x, y, length, times);
@@ -309,7 +306,7 @@ int probe_bsp_open_threads(struct machine *native, struct bsp_machine *out,
                            struct servet_error *error)
 {
     static const struct bsp_machine_ops ops = {probe_native_bsp_daxpy, threads_superstep, NULL};
-    if (strcmp(native->name, "native") != 0) {
+    if (!machine_is_native(native)) {
         return profile_error(error, -ENOTSUP,
                              "BSP parameters are measured on a native machine, this one is %s",
                              native->name);

@@ -63,9 +63,7 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
     if (rc == -ENOMEM && !what->on_node) { /* as little as it can be */
         rc = probe_native_region_grow(worker, region, what->bytes + page);
     }
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(rc);
     size_t wanted = (what->bytes + page - 1) / page;
     const size_t first = random_below(&random, region->touched / page - wanted + 1) * page;
     cycle->base = region->start;
@@ -161,15 +159,17 @@ static double time_cycle(struct native_worker *worker, const struct cycle *cycle
     return profile_quantile(seconds, chunks, 0.25);
 }
 
+static void free_cycle(struct cycle *cycle)
+{
+    free(cycle->places);
+}
+
 static int run_chase(struct native_worker *worker, struct native_job *job)
 {
     const struct machine_traversal *what = job->what;
-    struct cycle cycle;
+    FREED_BY(free_cycle) struct cycle cycle = {0};
     TRY(build_cycle(worker, what, &cycle));
-    if (!probe_native_meet(worker, job)) {
-        free(cycle.places);
-        return -EINTR;
-    }
+    TRY(probe_native_meet(worker, job) ? 0 : -EINTR);
     warm_up(worker, &cycle, what->warm_passes);
     /* A worker that is ready keeps its set warm until all are: shared caches must be contended for,
      * not handed over. */
@@ -185,7 +185,6 @@ static int run_chase(struct native_worker *worker, struct native_job *job)
     while (probe_native_others_busy(worker, job)) {
         at = chase(at, CHUNK_LOADS);
     }
-    free(cycle.places);
     return probe_native_cancelled(worker) ? -EINTR : 0;
 }
 
@@ -215,9 +214,7 @@ static int run_stride(struct native_worker *worker, struct native_job *job)
     for (size_t j = 0; j < size; j += step) {
         array[j] = (int)step;
     }
-    if (!probe_native_meet(worker, job)) {
-        return -EINTR;
-    }
+    TRY(probe_native_meet(worker, job) ? 0 : -EINTR);
     double best = 0, seconds;
     size_t passes = 1;
     while (stride_pass(worker->native, array, size, passes) < 0) {

@@ -113,12 +113,21 @@ static char *place_text(const struct machine_transfer *place, size_t index)
     return pus && asprintf(&text, "%zu:%d:%s", index, place->numa, pus) >= 0 ? text : NULL;
 }
 
+enum { PROGRAM, LIBRARY, ADDRESS, PLACES };
+
+static void free_arguments(char ***arguments)
+{
+    for (size_t i = PLACES; *arguments && (*arguments)[i]; i++) {
+        free((*arguments)[i]);
+    }
+    free(*arguments);
+}
+
 int probe_native_transfer(struct machine *machine, const struct profile_device *device,
                           const struct machine_transfer *places, size_t count,
                           struct machine_transferred *out, struct servet_error *why)
 {
-    enum { PROGRAM, LIBRARY, ADDRESS, PLACES };
-    char program[PATH_MAX], **arguments;
+    char program[PATH_MAX];
     const struct profile_gpu_maker *maker = profile_gpu_maker(device->pci_vendor);
     const char *library = maker ? maker->copies : NULL;
     size_t used = PLACES;
@@ -128,26 +137,19 @@ int probe_native_transfer(struct machine *machine, const struct profile_device *
     if (probe_network_find("servet-devices", program) < 0) {
         return profile_error(why, -ENOTSUP, "the program servet-devices is not installed");
     }
-    arguments = calloc(PLACES + count + 1, sizeof *arguments);
-    int rc = arguments ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
+    FREED_BY(free_arguments) char **arguments = calloc(PLACES + count + 1, sizeof *arguments);
+    TRY(arguments ? 0 : -ENOMEM);
+    for (size_t i = 0; i < count; i++) {
         out[i].rounds = 0;
         if (probe_native_node_room(places[i].numa, MACHINE_TRANSFER_BYTES) < 0) {
             profile_error(why, 0, "node %d has too little free memory", places[i].numa);
             continue;
         }
         arguments[used] = place_text(&places[i], i);
-        rc = arguments[used++] ? 0 : -ENOMEM;
+        TRY(arguments[used++] ? 0 : -ENOMEM);
     }
-    if (rc == 0 && used > PLACES) {
-        arguments[PROGRAM] = program;
-        arguments[LIBRARY] = (char *)(uintptr_t)library;
-        arguments[ADDRESS] = device->bus_id;
-        rc = ask_device(machine, arguments, count, out, why);
-    }
-    for (size_t i = PLACES; arguments && i < used; i++) {
-        free(arguments[i]);
-    }
-    free(arguments);
-    return rc;
+    arguments[PROGRAM] = program;
+    arguments[LIBRARY] = (char *)(uintptr_t)library;
+    arguments[ADDRESS] = device->bus_id;
+    return used > PLACES ? ask_device(machine, arguments, count, out, why) : 0;
 }

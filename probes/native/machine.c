@@ -81,8 +81,7 @@ static int choose_pus(const struct profile_set *wanted, struct profile_set *out,
                              strerror(-rc));
     }
     if (!wanted || wanted->count == 0) {
-        *out = allowed;
-        allowed = (struct profile_set){0};
+        *out = TAKE(allowed);
         return 0;
     }
     for (size_t i = 0; i < wanted->count; i++) {

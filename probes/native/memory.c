@@ -3,6 +3,7 @@
  * because what is taken beyond that ends the process. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <numaif.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,18 +151,16 @@ static void give_back(struct native_region *region)
     pthread_mutex_unlock(&claims);
 }
 
-static int bind_to_node(struct native_region *region)
+int probe_native_bind(void *start, size_t bytes, int32_t numa)
 {
     enum { BITS = 8 * sizeof(unsigned long), NODES = 1024 };
-    if (region->numa < 0) {
+    unsigned long mask[NODES / BITS] = {0};
+    if (numa < 0) {
         return 0;
     }
-    if (region->numa >= NODES) {
-        return -EINVAL;
-    }
-    unsigned long mask[NODES / BITS] = {0};
-    mask[(size_t)region->numa / BITS] |= 1ul << ((size_t)region->numa % BITS);
-    if (mbind(region->start, region->reserved, MPOL_BIND, mask, NODES, 0) == 0) {
+    TRY(numa < NODES ? 0 : -EINVAL);
+    mask[(size_t)numa / BITS] |= 1ul << ((size_t)numa % BITS);
+    if (mbind(start, bytes, MPOL_BIND, mask, NODES, 0) == 0) {
         return 0;
     }
     /* A node outside of the control group's, or without memory; or a sandbox that forbids the
@@ -188,11 +187,8 @@ static int node_free(int32_t numa, long long *bytes)
 
 int probe_native_node_room(int32_t numa, size_t more)
 {
-    long long free_bytes = 0;
-    int rc = numa < 0 ? 0 : node_free(numa, &free_bytes);
-    if (numa < 0 || rc < 0) {
-        return rc;
-    }
+    long long free_bytes = LLONG_MAX;
+    TRY(numa < 0 ? 0 : node_free(numa, &free_bytes));
     return (long long)(2 * more) <= free_bytes ? 0 : -ENOMEM;
 }
 
@@ -225,7 +221,7 @@ static int reserve(struct native_region *region, size_t bytes)
         madvise(start, bytes,
                 region->pages == MACHINE_PAGES_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     }
-    int rc = bind_to_node(region);
+    int rc = probe_native_bind(start, bytes, region->numa);
     if (rc < 0) {
         unmap(region);
     }
@@ -240,16 +236,13 @@ int probe_native_region_grow(struct native_worker *worker, struct native_region 
     if (bytes <= region->touched) {
         return 0;
     }
-    int rc = make_room(worker, region, bytes);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(make_room(worker, region, bytes));
     if (bytes > region->reserved) {
         /* Address space is free: reserve all that will ever be allowed, so that touched pages are
          * kept. */
         size_t all = worker->native->machine->memory_limit_bytes;
         unmap(region);
-        rc = reserve(region, all > bytes ? all : bytes);
+        int rc = reserve(region, all > bytes ? all : bytes);
         if (rc == -ENOMEM) { /* a limit on address space (ulimit -v) */
             rc = reserve(region, bytes);
         }

@@ -129,6 +129,8 @@ size_t probe_native_regions_free(struct native_worker *worker, enum native_kind_
 /* A node that has less than twice that free is left alone: bound memory that does not fit calls the
  * OOM killer. 0 (also for numa < 0), -ENOMEM, -EACCES. */
 int probe_native_node_room(int32_t numa, size_t more);
+/* Memory that is not yet touched will come from that node (< 0: any). 0, -EACCES, -errno. */
+int probe_native_bind(void *start, size_t bytes, int32_t numa);
 size_t probe_native_huge_page_bytes(void);
 
 /* -- worker.c: the clock is clock_gettime, not the TSC itself. It is the same on every

@@ -8,7 +8,6 @@
  * It prints "= PLACE TO FROM LATENCY" for each round of a place, in bytes per second and seconds,
  * and "! REASON" for what cannot be measured. NODE < 0: the memory falls where it will. */
 #include <dlfcn.h>
-#include <numaif.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,8 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "probes/machine.h"
-#include "profile/base/clock.h"
+#include "probes/native/native.h"
 #include "profile/base/mask.h"
 
 /* The smallest copy, and how many of them are timed together. */
@@ -211,19 +209,14 @@ static void measure_transfer(const struct copies *copies, size_t place)
 /* Memory of the node, touched; NULL: it is not to be had. */
 static void *host_memory(int node)
 {
-    enum { BITS = 8 * sizeof(unsigned long), NODES = 1024 };
-    unsigned long mask[NODES / BITS] = {0};
     void *memory = mmap(NULL, MACHINE_TRANSFER_BYTES, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED || node >= NODES) {
+    if (memory == MAP_FAILED) {
         return NULL;
     }
-    if (node >= 0) {
-        mask[(size_t)node / BITS] = 1ul << ((size_t)node % BITS);
-        if (mbind(memory, MACHINE_TRANSFER_BYTES, MPOL_BIND, mask, NODES, 0) < 0) {
-            munmap(memory, MACHINE_TRANSFER_BYTES);
-            return NULL;
-        }
+    if (probe_native_bind(memory, MACHINE_TRANSFER_BYTES, node) < 0) {
+        munmap(memory, MACHINE_TRANSFER_BYTES);
+        return NULL;
     }
     return memset(memory, 1, MACHINE_TRANSFER_BYTES);
 }

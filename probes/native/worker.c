@@ -2,15 +2,15 @@
  * end them together; and the clock. They are kept, because making and pinning a thread takes
  * longer than many operations. */
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "probes/native/native.h"
+#include "probes/probe.h"
 #include "profile/base/file.h"
+#include "profile/base/mask.h"
 
 void probe_native_clock_calibrate(double *cost_s, double *batch_s)
 {
@@ -42,20 +42,6 @@ static bool on_own_pu(const struct native_worker *worker)
     return sched_getcpu() == (int)worker->pu;
 }
 
-/* Nanoseconds that this thread was ready and did not run: the second number of the kernel's
- * accounts; 0 without. */
-static uint64_t waited_ns(int schedstat)
-{
-    char text[96];
-    unsigned long long ran, waited;
-    ssize_t length = schedstat < 0 ? -1 : pread(schedstat, text, sizeof text - 1, 0);
-    if (length <= 0) {
-        return 0;
-    }
-    text[length] = '\0';
-    return sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited : 0;
-}
-
 /* A job never sleeps: what it neither ran nor waited for its PU it stood still, stopped by a signal
  * or with the whole machine. Page faults are waited for as well, for milliseconds. */
 static uint64_t stood_still_ns(uint64_t wall, uint64_t ran, uint64_t waited)
@@ -70,13 +56,13 @@ void probe_native_fail(struct native_job *job, int rc)
     atomic_compare_exchange_strong(&job->failed, &none, rc);
 }
 
-static int run_watched(struct native_worker *worker, struct native_job *job, int schedstat)
+static int run_watched(struct native_worker *worker, struct native_job *job)
 {
-    uint64_t waited = waited_ns(schedstat), wall = profile_clock_ns(CLOCK_BOOTTIME),
+    uint64_t waited = probe_waited_ns(), wall = profile_clock_ns(CLOCK_BOOTTIME),
              ran = profile_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int rc = on_own_pu(worker) ? job->run(worker, job) : -ENODEV;
     rc = rc == 0 && !on_own_pu(worker) ? -ENODEV : rc;
-    waited = waited_ns(schedstat) - waited;
+    waited = probe_waited_ns() - waited;
     wall = profile_clock_ns(CLOCK_BOOTTIME) - wall;
     ran = profile_clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
     worker->still_ns = stood_still_ns(wall, ran, waited);
@@ -88,18 +74,14 @@ static int run_watched(struct native_worker *worker, struct native_job *job, int
 static void *work(void *argument)
 {
     struct native_worker *worker = argument;
-    int schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     for (;;) {
         while (sem_wait(&worker->start) < 0) {
         }
         struct native_job *job = worker->job;
         if (!job) {
-            if (schedstat >= 0) {
-                close(schedstat);
-            }
             return NULL;
         }
-        int rc = run_watched(worker, job, schedstat);
+        int rc = run_watched(worker, job);
         if (rc < 0) {
             probe_native_fail(job, rc);
         }
@@ -117,16 +99,11 @@ static bool pu_is_offline(uint32_t pu)
 
 static int start_pinned(struct native_worker *worker)
 {
-    size_t size = CPU_ALLOC_SIZE(worker->pu + 1);
-    cpu_set_t *mask = CPU_ALLOC(worker->pu + 1);
+    struct profile_mask mask = {0};
     pthread_attr_t attributes;
-    if (!mask || pthread_attr_init(&attributes) != 0) {
-        CPU_FREE(mask);
-        return -ENOMEM;
-    }
-    CPU_ZERO_S(size, mask);
-    CPU_SET_S(worker->pu, size, mask);
-    int rc = pthread_attr_setaffinity_np(&attributes, size, mask);
+    TRY(pthread_attr_init(&attributes) == 0 ? 0 : -ENOMEM);
+    profile_mask_add(&mask, worker->pu);
+    int rc = pthread_attr_setaffinity_np(&attributes, sizeof mask, (const void *)&mask);
     if (rc == 0) {
         /* Signals are the main thread's business. */
         sigset_t all, before;
@@ -136,7 +113,6 @@ static int start_pinned(struct native_worker *worker)
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     pthread_attr_destroy(&attributes);
-    CPU_FREE(mask);
     if (rc == EINVAL) { /* none of the mask's PUs is allowed or online */
         return pu_is_offline(worker->pu) ? -ENODEV : -EPERM;
     }
