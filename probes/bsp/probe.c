@@ -47,9 +47,10 @@ struct study {
     uint32_t run_count;
 };
 
-static int fail(struct servet_error *error, int rc)
+/* -EINVAL and -ENOMEM are not a machine's. */
+static int worded(struct servet_error *error, int rc)
 {
-    return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
+    return rc < 0 ? profile_error(error, rc, "BSP parameters: %s", strerror(-rc)) : rc;
 }
 
 static void free_fit(struct probe_bsp_fit *fit)
@@ -91,9 +92,7 @@ static int choose_h(struct study *study, uint32_t low, uint32_t high, uint32_t s
     points = step ? (span + step - 1) / step + 1 : points;
     study->curve.h = malloc(points * sizeof *study->curve.h);
     study->curve.time = malloc(points * sizeof *study->curve.time);
-    if (!study->curve.h || !study->curve.time) {
-        return fail(study->error, -ENOMEM);
-    }
+    TRY(worded(study->error, study->curve.h && study->curve.time ? 0 : -ENOMEM));
     for (uint32_t i = 0; i < points; i++) {
         uint32_t far = step ? i * step : (uint32_t)((uint64_t)span * i / (points - 1));
         study->curve.h[i] = low + (far < span ? far : span);
@@ -143,7 +142,7 @@ static int make_run(struct study *study)
     size_t count = study->curve.count;
     FREED size_t *order = malloc(count * sizeof *order);
     run->time = malloc(count * sizeof *run->time);
-    TRY(order && run->time ? 0 : fail(study->error, -ENOMEM));
+    TRY(worded(study->error, order && run->time ? 0 : -ENOMEM));
     for (size_t i = 0; i < count; i++) {
         run->time[i] = INFINITY;
     }
@@ -155,8 +154,7 @@ static int make_run(struct study *study)
         run->sum += run->time[i];
     }
     struct bsp_curve curve = {study->curve.h, run->time, count};
-    int rc = probe_bsp_least_squares(&curve, &run->line);
-    return rc < 0 ? fail(study->error, rc) : 0;
+    return worded(study->error, probe_bsp_least_squares(&curve, &run->line));
 }
 
 /* -- judging -- */
@@ -191,14 +189,9 @@ static int conclude_study(struct study *study, struct probe_bsp_fit *out)
     for (size_t i = 0; i < fit.curve.count; i++) {
         fit.curve.time[i] = fmin(study->runs[0].time[i], study->runs[1].time[i]);
     }
-    int rc = probe_bsp_least_squares(&fit.curve, &fit.line);
-    if (rc == 0) {
-        fit.negative = fit.line.g < 0 || fit.line.l < 0;
-        rc = probe_bsp_find_bend(&fit.curve, &fit.bend);
-    }
-    if (rc < 0) {
-        return fail(study->error, rc);
-    }
+    TRY(worded(study->error, probe_bsp_least_squares(&fit.curve, &fit.line)));
+    TRY(worded(study->error, probe_bsp_find_bend(&fit.curve, &fit.bend)));
+    fit.negative = fit.line.g < 0 || fit.line.l < 0;
     study->curve = (struct bsp_curve){0};
     *out = fit;
     return 0;
@@ -254,9 +247,7 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
 {
     struct probe_bsp_fit *out = packing == BSP_WORDS ? &found->words : &found->packets;
     FREED struct study *study = calloc(1, sizeof *study);
-    if (!study) {
-        return fail(error, -ENOMEM);
-    }
+    TRY(worded(error, study ? 0 : -ENOMEM));
     *study = (struct study){.machine = machine,
                             .processors = found->processors,
                             .packing = packing,
@@ -319,7 +310,7 @@ int probe_bsp(struct bsp_machine *machine, uint32_t processors,
               const struct probe_bsp_request *request, const struct probe *tell,
               struct probe_bsp *out, struct servet_error *error)
 {
-    struct probe_bsp found = {.processors = processors};
+    FREED_BY(probe_bsp_free) struct probe_bsp found = {.processors = processors};
     if (!processors || processors > machine->processors_max ||
         request->h_high < request->h_low + 2 || request->h_high > BSP_H_MAX ||
         request->h_step > request->h_high - request->h_low || request->runs < BSP_RUNS ||
@@ -329,12 +320,8 @@ int probe_bsp(struct bsp_machine *machine, uint32_t processors,
                              "low + 2 and at most %u, and 3 to %u runs",
                              machine->processors_max, BSP_H_MAX, BSP_RUNS_MAX);
     }
-    int rc = both_packings(machine, request, tell, &found, error);
-    if (rc < 0) {
-        probe_bsp_free(&found);
-        return rc;
-    }
-    *out = found;
+    TRY(both_packings(machine, request, tell, &found, error));
+    *out = TAKE(found);
     return 0;
 }
 

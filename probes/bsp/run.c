@@ -81,11 +81,7 @@ static int make_entry(const struct probe_bsp *found, const char *backend, struct
                     .spread = found->words.difference,
                     .note = note[0] ? strdup(note) : NULL},
     };
-    if (!out->backend || (note[0] && !out->quality.note)) {
-        free_entry(out);
-        return -ENOMEM;
-    }
-    return 0;
+    return out->backend && (!note[0] || out->quality.note) ? 0 : -ENOMEM;
 }
 
 static bool same_backend(const struct profile_bsp *bsp, const char *backend)
@@ -111,16 +107,10 @@ static size_t place_of(const struct servet_profile *profile, const struct profil
 int probe_bsp_store(const struct probe_bsp *found, const char *backend,
                     struct servet_profile *profile)
 {
-    struct profile_bsp entry;
-    if (found->words.line.g < 0) {
-        return -ERANGE;
-    }
-    TRY(make_entry(found, backend, &entry));
+    FREED_BY(free_entry) struct profile_bsp entry = {0};
+    TRY(found->words.line.g < 0 ? -ERANGE : make_entry(found, backend, &entry));
     struct profile_bsp *grown = realloc(profile->bsp, (profile->bsp_count + 1) * sizeof *grown);
-    if (!grown) {
-        free_entry(&entry);
-        return -ENOMEM;
-    }
+    TRY(grown ? 0 : -ENOMEM);
     profile->bsp = grown;
     const size_t place = place_of(profile, &entry);
     if (place < profile->bsp_count && same_backend(&grown[place], backend) &&
@@ -130,7 +120,7 @@ int probe_bsp_store(const struct probe_bsp *found, const char *backend,
         memmove(grown + place + 1, grown + place, (profile->bsp_count - place) * sizeof *grown);
         profile->bsp_count++;
     }
-    grown[place] = entry;
+    grown[place] = TAKE(entry);
     return 0;
 }
 
@@ -157,8 +147,7 @@ int probe_bsp_base_profile(struct machine *machine, const char *path, struct ser
     struct servet_profile *profile;
     struct servet_error why;
     if (path[0] == '\0' || access(path, F_OK) < 0) {
-        *out = machine->declared;
-        machine->declared = NULL;
+        *out = TAKE(machine->declared);
         return 0;
     }
     TRY(profile_load(path, &profile, error));
@@ -181,10 +170,8 @@ void probe_bsp_keep(const char *path, struct servet_profile *profile)
         return;
     }
     if (is_alike(earlier, profile, &ignored) == 0) {
-        profile->bsp = earlier->bsp;
-        profile->bsp_count = earlier->bsp_count;
-        earlier->bsp = NULL;
-        earlier->bsp_count = 0;
+        profile->bsp_count = TAKE(earlier->bsp_count);
+        profile->bsp = TAKE(earlier->bsp);
     }
     profile_free(earlier);
 }
@@ -240,7 +227,17 @@ static int measure_all(struct bsp_run *run, struct series *series)
     return 0;
 }
 
-static int fill_series(struct bsp_run *run, struct series *series)
+static void end_series(struct series *series)
+{
+    for (size_t i = 0; i < series->count; i++) {
+        probe_bsp_free(&series->found[i]);
+    }
+    free(series->found);
+    probe_bsp_machine_close(&series->machine);
+}
+
+/* On an open backend. */
+static int run_backend(struct bsp_run *run, struct series *series)
 {
     series->found = calloc(run->counts.count, sizeof *series->found);
     if (!series->found) {
@@ -253,24 +250,12 @@ static int fill_series(struct bsp_run *run, struct series *series)
                               : 0;
 }
 
-/* On an open backend, which is closed. */
-static int run_backend(struct bsp_run *run, struct series *series)
-{
-    int rc = fill_series(run, series);
-    for (size_t i = 0; i < series->count; i++) {
-        probe_bsp_free(&series->found[i]);
-    }
-    free(series->found);
-    probe_bsp_machine_close(&series->machine);
-    return rc;
-}
-
 /* -- all of them -- */
 
 /* By threads, or the machine's own supersteps. */
 static int run_machine(struct bsp_run *run)
 {
-    struct series series = {0};
+    FREED_BY(end_series) struct series series = {0};
     const struct machine_ops *ops = run->machine->ops;
     TRY((ops->supersteps ? ops->supersteps : probe_bsp_open_threads)(run->machine, &series.machine,
                                                                      run->error));
@@ -279,7 +264,7 @@ static int run_machine(struct bsp_run *run)
 
 static int run_mpi(struct bsp_run *run)
 {
-    struct series series = {0};
+    FREED_BY(end_series) struct series series = {0};
     struct servet_error reason;
     int rc = probe_bsp_open_mpi(run->machine, &series.machine, &reason);
     bool asked_for = run->options->backends & BSP_BACKEND_MPI;

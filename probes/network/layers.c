@@ -204,7 +204,7 @@ static int infer_layers(const struct survey *survey, struct survey_layers *out)
 
 /* First layer in which both are reached; the last one for those that are not (out of time). */
 static size_t inferred_layer(const struct survey *survey, const struct survey_layers *layers,
-                             uint32_t a, uint32_t b)
+                             size_t a, size_t b)
 {
     const uint32_t *component = layers->components;
     size_t layer = 0;
@@ -220,12 +220,11 @@ static int exact_relations(const struct survey *survey, const struct survey_laye
     const uint32_t count = survey->layout.nodes;
     FREED uint32_t *class_of = malloc((probe_pair_count(count) + 1) * sizeof *class_of);
     TRY(class_of ? 0 : -ENOMEM);
-    for (uint32_t i = 0, k = 0; i < count; i++) {
-        for (uint32_t j = i + 1; j < count; j++, k++) {
-            const struct survey_edge *edge = probe_survey_find(survey, i, j);
-            class_of[k] = (uint32_t)(edge ? layer_of(layers, edge->seconds)
-                                          : inferred_layer(survey, layers, i, j));
-        }
+    PROBE_EACH_PAIR(count, i, j, k)
+    {
+        const struct survey_edge *edge = probe_survey_find(survey, (uint32_t)i, (uint32_t)j);
+        class_of[k] = (uint32_t)(edge ? layer_of(layers, edge->seconds)
+                                      : inferred_layer(survey, layers, i, j));
     }
     for (size_t l = 0; l < layers->count; l++) {
         TRY(probe_relation_from_classes(nodes, class_of, (uint32_t)l, &network->layers[l].members));
@@ -349,8 +348,8 @@ static int survey_layers(struct survey *survey, struct survey_result *result)
 int probe_survey_run(struct survey *survey, struct survey_result *out)
 {
     size_t nodes = survey->layout.nodes;
-    struct survey_result result = {.all_pairs = nodes * (nodes - 1) / 2};
-    result.network.message_bytes = survey->options.message_bytes;
+    struct survey_result result = {.all_pairs = nodes * (nodes - 1) / 2,
+                                   .network.message_bytes = survey->options.message_bytes};
     int rc = nodes < 2 ? 0 : survey_layers(survey, &result);
     result.measured_pairs = survey->edge_count;
     if (rc < 0) {

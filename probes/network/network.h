@@ -77,7 +77,7 @@ struct survey {
     bool out_of_time;
 };
 
-/* 0 or -ENOMEM. */
+/* 0 or -ENOMEM; closed in any case. */
 int probe_survey_open(struct survey *survey, struct probe *probe,
                       const struct survey_layout *layout, const struct survey_options *options);
 void probe_survey_close(struct survey *survey);

@@ -259,9 +259,7 @@ static int move_classes(struct servet_profile *const *nodes, struct cluster_clas
     profile->classes = calloc(class_count, sizeof *profile->classes);
     TRY(profile->classes ? 0 : -ENOMEM);
     for (size_t c = 0; c < class_count; c++) {
-        struct profile_class *from = &nodes[classes->representative[c]]->classes[0];
-        profile->classes[c] = *from;
-        *from = (struct profile_class){0};
+        profile->classes[c] = TAKE(nodes[classes->representative[c]]->classes[0]);
         profile->class_count++;
         free(profile->classes[c].name);
         if (asprintf(&profile->classes[c].name, "class %zu", c + 1) < 0) {
@@ -290,8 +288,7 @@ int probe_network_classes_make(char *const *names, struct servet_profile *const 
     TRY(made.outliers ? 0 : -ENOMEM);
     TRY(make_ranges(names, count, made.class_of, made.profile));
     TRY(move_classes(nodes, &made, class_count));
-    *out = made;
-    made = (struct cluster_classes){0};
+    *out = TAKE(made);
     return 0;
 }
 

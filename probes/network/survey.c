@@ -27,11 +27,7 @@ int probe_survey_open(struct survey *survey, struct probe *probe,
                               .round = calloc(room, sizeof *survey->round),
                               .pus = calloc(room, sizeof *survey->pus),
                               .seconds = calloc(room, sizeof *survey->seconds)};
-    if (!survey->last || !survey->round || !survey->pus || !survey->seconds) {
-        probe_survey_close(survey);
-        return -ENOMEM;
-    }
-    return 0;
+    return survey->last && survey->round && survey->pus && survey->seconds ? 0 : -ENOMEM;
 }
 
 void probe_survey_close(struct survey *survey)
@@ -282,8 +278,7 @@ int probe_survey_measured(const struct survey *survey, struct profile_relation *
         }
     }
     qsort(measured.pairs, measured.pair_count, sizeof *measured.pairs, by_nodes);
-    *out = measured;
-    measured = (struct profile_relation){0};
+    *out = TAKE(measured);
     return 0;
 }
 
