@@ -70,8 +70,9 @@ size_t probe_budget_steps(const struct probe_run *run)
     return count;
 }
 
-void probe_budget_start(const struct probe_run *run, struct probe_results *results)
+void probe_budget_start(struct probe_results *results)
 {
+    const struct probe_run *run = results->run;
     results->until_s = run->budget_s;
     run->machine->until_s = run->budget_s >= kept_from_s ? end_of(run) : 0;
     run->machine->guard.budget_s = run->budget_s;
@@ -98,14 +99,14 @@ double probe_budget_left(const struct probe_results *results)
     return results->until_s > 0 ? results->until_s - probe_elapsed(&results->probe) : INFINITY;
 }
 
-bool probe_budget_fits_ranks(const struct probe_run *run, const struct probe_results *results)
+bool probe_budget_fits_ranks(const struct probe_results *results)
 {
-    return ranks_s * probe_machine_pace(run->machine) < probe_budget_left(results);
+    return ranks_s * probe_machine_pace(results->run->machine) < probe_budget_left(results);
 }
 
-void probe_budget_grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
-                        double of)
+void probe_budget_grant(struct probe_results *results, unsigned probe, double of)
 {
+    const struct probe_run *run = results->run;
     const struct step *step = step_of(probe);
     const struct rest rest = rest_after(run, probe);
     const double now = probe_elapsed(&results->probe), left_s = probe_budget_left(results),
@@ -122,9 +123,9 @@ void probe_budget_grant(const struct probe_run *run, struct probe_results *resul
 }
 
 /* The least of it does not fit before that of the steps after it, and is not all that was asked. */
-static bool is_too_long(const struct probe_run *run, const struct probe_results *results,
-                        unsigned probe)
+static bool is_too_long(const struct probe_results *results, unsigned probe)
 {
+    const struct probe_run *run = results->run;
     const double now = probe_elapsed(&results->probe),
                  least_s = step_of(probe)->least_s * probe_machine_pace(run->machine);
     if (run->budget_s < kept_from_s || run->probes == probe) {
@@ -151,20 +152,20 @@ bool probe_budget_asks_nothing(const struct probe_results *results, unsigned pro
     return probe & (PROBE_SHARING | PROBE_MESSAGE) && results->probe.machine->pus.count == 1;
 }
 
-bool probe_budget_begins(const struct probe_run *run, struct probe_results *results, unsigned probe)
+bool probe_budget_begins(struct probe_results *results, unsigned probe)
 {
-    if (!is_asked(run, probe)) {
-        results->throttled |= run->probes & probe;
+    if (!is_asked(results->run, probe)) {
+        results->throttled |= results->run->probes & probe;
         return false;
     }
     results->step++;
     const bool unknown = probe == PROBE_SHARING && (results->left_out & PROBE_CACHE);
     if (results->until_s > 0 && !probe_budget_asks_nothing(results, probe) &&
-        (unknown || is_too_long(run, results, probe))) {
+        (unknown || is_too_long(results, probe))) {
         results->left_out |= probe & PROBE_ALL;
         return false;
     }
-    probe_budget_grant(run, results, probe, 1);
-    probe_progress_next(run->progress, results->step, step_of(probe)->name);
+    probe_budget_grant(results, probe, 1);
+    probe_progress_next(results->run->progress, results->step, step_of(probe)->name);
     return true;
 }

@@ -15,6 +15,7 @@
 /* Results of one run so far; used by run.c, budget.c and conditions.c only. */
 
 struct probe_results {
+    const struct probe_run *run; /* not owned */
     struct probe probe;
     struct profile_class *node_class;
     struct kinds kinds;
@@ -34,20 +35,18 @@ struct probe_results {
 
 /* How many steps were asked for. */
 size_t probe_budget_steps(const struct probe_run *run);
-void probe_budget_start(const struct probe_run *run, struct probe_results *results);
+void probe_budget_start(struct probe_results *results);
 
 /* The next step: was it asked for, and does it fit? Grants it its part and shows it. A step that
  * does not fit is left out and stays as declared. */
-bool probe_budget_begins(const struct probe_run *run, struct probe_results *results,
-                         unsigned probe);
+bool probe_budget_begins(struct probe_results *results, unsigned probe);
 /* Grants one of `of` equal parts of the step's time, from now on. */
-void probe_budget_grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
-                        double of);
+void probe_budget_grant(struct probe_results *results, unsigned probe, double of);
 
 /* Seconds; infinity without a budget. */
 double probe_budget_left(const struct probe_results *results);
 /* Is there time to start the ranks of MPI? */
-bool probe_budget_fits_ranks(const struct probe_run *run, const struct probe_results *results);
+bool probe_budget_fits_ranks(const struct probe_results *results);
 
 /* No probe of those asked for had a figure: -ETIME, and a line that says why. */
 int probe_budget_fail(const struct probe_run *run, struct servet_error *error);
@@ -56,7 +55,6 @@ int probe_budget_fail(const struct probe_run *run, struct servet_error *error);
 bool probe_budget_asks_nothing(const struct probe_results *results, unsigned probe);
 
 /* Under what conditions it was measured, and what of it was left out or cut short. 0 or -ENOMEM. */
-int probe_run_add_conditions(const struct probe_run *run, const struct probe_results *results,
-                             struct servet_profile *profile);
+int probe_run_add_conditions(const struct probe_results *results, struct servet_profile *profile);
 
 #endif

@@ -272,8 +272,7 @@ struct probe_run_list probe_run_list(unsigned probes, char separator)
     return list;
 }
 
-static void add_budget(const struct probe_run *run, const struct probe_results *results,
-                       struct conditions *to)
+static void add_budget(const struct probe_results *results, struct conditions *to)
 {
     char sweeps[96] = "";
     const bool out = results->left_out != 0, shortened = results->shortened != 0;
@@ -285,16 +284,16 @@ static void add_budget(const struct probe_run *run, const struct probe_results *
     }
     if (out || shortened) {
         probe_conditions_add(
-            to, "budget", "%g s granted%s%s%s%s%s", run->budget_s, shortened ? "; cut short:" : "",
-            probe_run_list(results->shortened, ' ').text, out ? "; not measured:" : "",
-            probe_run_list(results->left_out, ' ').text, sweeps);
+            to, "budget", "%g s granted%s%s%s%s%s", results->run->budget_s,
+            shortened ? "; cut short:" : "", probe_run_list(results->shortened, ' ').text,
+            out ? "; not measured:" : "", probe_run_list(results->left_out, ' ').text, sweeps);
     }
 }
 
 /* Probes that a control group's quota of processor time prevented. */
-static void add_quota(const struct machine *machine, const struct probe_results *results,
-                      struct conditions *to)
+static void add_quota(const struct probe_results *results, struct conditions *to)
 {
+    const struct machine *machine = results->run->machine;
     const size_t most = probe_machine_at_once(machine);
     const size_t left_out = results->of[0].caches.unconfirmed;
     char more[112] = "";
@@ -344,11 +343,11 @@ static void add_memory_limits(const struct probe_results *results, struct condit
     }
 }
 
-int probe_run_add_conditions(const struct probe_run *run, const struct probe_results *results,
-                             struct servet_profile *profile)
+int probe_run_add_conditions(const struct probe_results *results, struct servet_profile *profile)
 {
+    const struct probe_run *run = results->run;
     struct conditions to = {profile, 0};
-    const bool native = strcmp(run->machine->name, "native") == 0;
+    const bool native = machine_is_native(run->machine);
     probe_conditions_add(&to, "machine", "%s", run->machine->name);
     if (native) {
         of_this_machine(&to);
@@ -359,8 +358,8 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
     if (results->devices.why[0]) {
         probe_conditions_add(&to, "devices", "%s", results->devices.why);
     }
-    add_budget(run, results, &to);
-    add_quota(run->machine, results, &to);
+    add_budget(results, &to);
+    add_quota(results, &to);
     if (run->incomplete) {
         const unsigned left = run->probes & ~results->done;
         probe_conditions_add(&to, "incomplete", "%s; not measured:%s",

@@ -25,8 +25,7 @@ int probe_result_copy_relation(const struct profile_relation *from, struct profi
         memcpy(copy.pairs, from->pairs, from->pair_count * sizeof *copy.pairs);
         copy.pair_count = from->pair_count;
     }
-    *out = copy;
-    copy = (struct profile_relation){0};
+    *out = TAKE(copy);
     return 0;
 }
 
@@ -128,22 +127,19 @@ int probe_result_keep_levels(const struct profile_memory *declared, struct profi
 void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found)
 {
     profile_memory_free(&node_class->memory);
-    node_class->memory = found->memory;
-    found->memory = (struct profile_memory){0};
+    node_class->memory = TAKE(found->memory);
 }
 
 void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *found)
 {
+    FREED_BY(probe_numa_free)
     struct probe_numa old = {.rows = node_class->numa_access,
                              .count = node_class->numa_access_count};
-    node_class->numa_access = found->rows;
-    node_class->numa_access_count = found->count;
+    node_class->numa_access = TAKE(found->rows);
+    node_class->numa_access_count = TAKE(found->count);
     for (size_t i = 0; found->together_bytes_per_s && i < node_class->numa_count; i++) {
         node_class->numa[i].together_bytes_per_s = found->together_bytes_per_s[i];
     }
-    found->rows = NULL;
-    found->count = 0;
-    probe_numa_free(&old);
 }
 
 void probe_result_set_devices(struct profile_class *node_class, struct probe_devices *found)
@@ -151,9 +147,8 @@ void probe_result_set_devices(struct profile_class *node_class, struct probe_dev
     for (size_t i = 0; i < found->count; i++) {
         struct profile_device *device = &node_class->devices[i];
         free(device->transfers);
-        device->transfers = found->of[i].count ? found->of[i].transfers : NULL;
         device->transfer_count = found->of[i].count;
-        found->of[i].transfers = device->transfers ? NULL : found->of[i].transfers;
+        device->transfers = device->transfer_count ? TAKE(found->of[i].transfers) : NULL;
     }
 }
 
@@ -233,8 +228,7 @@ int probe_result_set_layers(struct profile_class *node_class, struct profile_com
 {
     TRY(name_layers(node_class, found));
     profile_communication_free(&node_class->communication);
-    node_class->communication = *found;
-    memset(found, 0, sizeof *found);
+    node_class->communication = TAKE(*found);
     return 0;
 }
 

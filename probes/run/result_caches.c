@@ -196,11 +196,9 @@ static int make_cache(const struct probe_cache *caches, size_t i,
     TRY(cache_note(caches, i, declared, sharing, where, &out->quality.note));
     if (sharing) {
         out->sharing_quality = quality_of_sharing(sharing);
-        out->sharing = sharing->sharing;
-        out->pair_ratios = sharing->ratios;
+        out->sharing = TAKE(sharing->sharing);
+        out->pair_ratios = TAKE(sharing->ratios);
         out->pair_ratio_count = sharing->ratio_count;
-        sharing->sharing = (struct profile_relation){0};
-        sharing->ratios = NULL;
         return 0;
     }
     return declared ? probe_result_copy_relation(&declared->sharing, &out->sharing) : 0;
@@ -462,9 +460,7 @@ static int place_caches(const struct profile_class *node_class, const struct kin
         if (known) {
             free_cache(&cache);
         } else {
-            if (rc == 0) {
-                rc = set_pus(declared, kinds, kind, &cache);
-            }
+            rc = rc == 0 ? set_pus(declared, kinds, kind, &cache) : rc;
             made->caches[made->cache_count++] = cache;
         }
     }
@@ -496,8 +492,7 @@ int probe_result_set_caches(struct profile_class *node_class, const struct kinds
     TRY(make_caches(node_class, kinds, results, where, &made));
     qsort(made.caches, made.cache_count, sizeof *made.caches, by_place);
     probe_result_free_caches(node_class);
-    node_class->caches = made.caches;
-    node_class->cache_count = made.cache_count;
-    made = (struct profile_class){0};
+    node_class->caches = TAKE(made.caches);
+    node_class->cache_count = TAKE(made.cache_count);
     return 0;
 }

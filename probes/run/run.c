@@ -63,13 +63,14 @@ static size_t message_bytes(const struct probe_results *results)
 
 /* Messages through MPI; through threads when there is no MPI (or the machine is a simulated one),
  * which is noted the first time: then -ENOTSUP and the reason. 0 and the messenger, -EINTR. */
-static int open_messenger(const struct probe_run *run, struct probe_results *results, bool first,
-                          struct machine *out, struct servet_error *reason)
+static int open_messenger(struct probe_results *results, bool first, struct machine *out,
+                          struct servet_error *reason)
 {
-    bool native = strcmp(run->machine->name, "native") == 0;
+    const struct probe_run *run = results->run;
+    bool native = machine_is_native(run->machine);
     bool several = run->machine->pus.count > 1;
     int rc = -ENOTSUP;
-    if (native && several && run->mpi && probe_budget_fits_ranks(run, results)) {
+    if (native && several && run->mpi && probe_budget_fits_ranks(results)) {
         rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, out, reason);
         out->cpu_quota = rc == 0 ? run->machine->cpu_quota : 0;
         if (rc == -EINTR) {
@@ -81,29 +82,28 @@ static int open_messenger(const struct probe_run *run, struct probe_results *res
 }
 
 /* Only with a figure that is there: "measured" is what it says. */
-static void note_threads(const struct probe_run *run, const struct probe_results *results,
-                         const char *reason)
+static void note_threads(const struct probe_results *results, const char *reason)
 {
-    if (run->mpi && results->through_threads && results->messages.layer_count > 0) {
-        probe_progress_end(run->progress);
+    if (results->run->mpi && results->through_threads && results->messages.layer_count > 0) {
+        probe_progress_end(results->run->progress);
         cli_note("message latency through MPI skipped: %s; measured between threads instead",
                  reason);
     }
 }
 
 /* The first time, or a look again: through the same kind of messenger, started anew. */
-static int run_messages(const struct probe_run *run, struct probe_results *results,
-                        struct servet_error *error)
+static int run_messages(struct probe_results *results, struct servet_error *error)
 {
+    const struct probe_run *run = results->run;
     const bool first = !(results->done & PROBE_MESSAGE);
     struct machine messenger = {0};
     struct servet_error reason = {.text = "the budget leaves no time to start it"};
     bool threads = !first && results->through_threads;
-    int rc = threads ? -ENOTSUP : open_messenger(run, results, first, &messenger, &reason);
+    int rc = threads ? -ENOTSUP : open_messenger(results, first, &messenger, &reason);
     if (rc == -EINTR) {
         return profile_error(error, rc, "%s", reason.text);
     }
-    if (!first && !threads && rc < 0 && strcmp(run->machine->name, "native") == 0) {
+    if (!first && !threads && rc < 0 && machine_is_native(run->machine)) {
         return 0; /* MPI is not to be had any more: what there is stays */
     }
     results->probe.clock = run->machine;
@@ -117,7 +117,7 @@ static int run_messages(const struct probe_run *run, struct probe_results *resul
         probe_machine_close(&messenger);
     }
     if (first && result == 0) {
-        note_threads(run, results, reason.text);
+        note_threads(results, reason.text);
     }
     return result;
 }
@@ -128,21 +128,20 @@ static bool is_over(const struct probe_results *results)
 }
 
 /* Would touching the arrays of two PUs take longer than this step may? */
-static bool hurries(const struct probe_run *run, const struct probe_results *results)
+static bool hurries(const struct probe_results *results)
 {
     const struct probe *probe = &results->probe;
     const double arrays = 2 * 2 * (double)probe_memory_bytes(probe, largest_cache(results)),
-                 touch_s = arrays / touched_rate * probe_machine_pace(run->machine);
+                 touch_s = arrays / touched_rate * probe_machine_pace(results->run->machine);
     return probe->deadline > 0 && touch_s > probe->deadline - probe_elapsed(probe);
 }
 
-static int run_memory(const struct probe_run *run, struct probe_results *results,
-                      struct servet_error *error)
+static int run_memory(struct probe_results *results, struct servet_error *error)
 {
     struct probe_memory *memory = &results->memory;
-    results->probe.hurried = hurries(run, results);
+    results->probe.hurried = hurries(results);
     TRY(probe_memory(&results->probe, largest_cache(results), memory, error));
-    memory->memory.method = probe_memory_method(run->machine, memory->array_bytes);
+    memory->memory.method = probe_memory_method(results->run->machine, memory->array_bytes);
     if (!memory->memory.method) {
         return profile_error(error, -ENOMEM, "measuring memory bandwidth: %s", strerror(ENOMEM));
     }
@@ -150,18 +149,17 @@ static int run_memory(const struct probe_run *run, struct probe_results *results
 }
 
 /* Measures each kind of cores, on its first PU. */
-static int run_caches(const struct probe_run *run, struct probe_results *results,
-                      struct servet_error *error)
+static int run_caches(struct probe_results *results, struct servet_error *error)
 {
     int rc = 0;
     for (size_t i = 0; rc >= 0 && i < results->kinds.count; i++) {
         uint32_t pu = results->kinds.pus[i].ids[0];
         struct probe_cache *caches = &results->of[i].caches;
-        probe_budget_grant(run, results, PROBE_CACHE, (double)(results->kinds.count - i));
+        probe_budget_grant(results, PROBE_CACHE, (double)(results->kinds.count - i));
         results->probe.progress_share = 1.0 / (double)results->kinds.count;
         results->probe.progress_from = (double)i * results->probe.progress_share;
-        rc = run->paper ? probe_cache_paper(&results->probe, pu, caches, error)
-                        : probe_cache(&results->probe, pu, caches, error);
+        rc = results->run->paper ? probe_cache_paper(&results->probe, pu, caches, error)
+                                 : probe_cache(&results->probe, pu, caches, error);
     }
     for (size_t i = 0; rc == -ETIME && i < results->kinds.count; i++) {
         probe_cache_free(&results->of[i].caches); /* all kinds or none */
@@ -170,10 +168,8 @@ static int run_caches(const struct probe_run *run, struct probe_results *results
     return rc;
 }
 
-static int run_sharing(const struct probe_run *run, struct probe_results *results,
-                       struct servet_error *error)
+static int run_sharing(struct probe_results *results, struct servet_error *error)
 {
-    (void)run;
     const struct kinds *kinds = &results->kinds;
     const struct profile_set *holders[CACHE_LEVELS_MAX];
     int rc = 0;
@@ -227,10 +223,8 @@ static int finished(struct probe_results *results, unsigned probe, int rc)
 
 /* Domains that no pair fills, after all that tells what PUs have in common. Candidates are
  * relations that were measured, then the declared ones. */
-static int run_sets(const struct probe_run *run, struct probe_results *results,
-                    struct servet_error *error)
+static int run_sets(struct probe_results *results, struct servet_error *error)
 {
-    (void)run;
     const struct profile_class *declared = results->node_class;
     const struct profile_communication *messages = &results->messages;
     size_t most = 2 + declared->cache_count + messages->layer_count + KINDS_MAX * CACHE_LEVELS_MAX,
@@ -261,33 +255,29 @@ static int run_sets(const struct probe_run *run, struct probe_results *results,
     return probe_memory_sets(&results->probe, all, count, &results->memory, error);
 }
 
-static int run_devices(const struct probe_run *run, struct probe_results *results,
-                       struct servet_error *error)
+static int run_devices(struct probe_results *results, struct servet_error *error)
 {
-    (void)run;
     return probe_devices(&results->probe, &results->devices, error);
 }
 
 /* Cache lines go from thread to thread on the machine itself, whatever messages went through. */
-static int run_lines(const struct probe_run *run, struct probe_results *results,
-                     struct servet_error *error)
+static int run_lines(struct probe_results *results, struct servet_error *error)
 {
-    const bool there = run->machine->ops->exchange && results->messages.layer_count > 0;
+    const bool there = results->run->machine->ops->exchange && results->messages.layer_count > 0;
     results->probe.deadline = results->until_s;
     return there ? probe_lines(&results->probe, &results->messages, error) : 0;
 }
 
 /* Repetitions that must lie apart in time: messages and lines, with loops over memory between. */
-static int run_second_looks(const struct probe_run *run, struct probe_results *results,
-                            struct servet_error *error)
+static int run_second_looks(struct probe_results *results, struct servet_error *error)
 {
     const bool messages = results->messages.layer_count > 0;
     const int looks = messages ? PROBE_MESSAGE_LOOKS : 2; /* 2: the loops over memory, once */
     results->probe.deadline = results->until_s;
     for (int look = 1; look < looks && !is_over(results); look++) {
-        TRY(run_lines(run, results, error));
-        if (messages && probe_budget_fits_ranks(run, results)) {
-            TRY(run_messages(run, results, error));
+        TRY(run_lines(results, error));
+        if (messages && probe_budget_fits_ranks(results)) {
+            TRY(run_messages(results, error));
         }
         if (look == 1 && (results->done & PROBE_MEMORY) && !is_over(results)) {
             TRY(probe_memory_kernels(&results->probe, &results->memory, error));
@@ -297,21 +287,19 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
 }
 
 /* Steps in their order. */
-static int run_probes(const struct probe_run *run, struct probe_results *results,
-                      struct servet_error *error)
+static int run_probes(struct probe_results *results, struct servet_error *error)
 {
     static const struct {
         unsigned probe;
-        int (*run)(const struct probe_run *run, struct probe_results *results,
-                   struct servet_error *error);
+        int (*run)(struct probe_results *results, struct servet_error *error);
     } steps[] = {{PROBE_CACHE, run_caches},        {PROBE_SHARING, run_sharing},
                  {PROBE_MEMORY, run_memory},       {PROBE_MESSAGE, run_messages},
                  {PROBE_DEVICE, run_devices},      {PROBE_SETS, run_sets},
                  {PROBE_REPEATS, run_second_looks}};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         const unsigned probe = steps[i].probe;
-        if (probe_budget_begins(run, results, probe) && has_input(results, probe)) {
-            TRY(finished(results, probe, steps[i].run(run, results, error)));
+        if (probe_budget_begins(results, probe) && has_input(results, probe)) {
+            TRY(finished(results, probe, steps[i].run(results, error)));
         }
     }
     return 0;
@@ -335,12 +323,11 @@ static int assemble_caches(struct probe_results *results, const struct servet_pr
                                 results->probe.machine->page_bytes);
 }
 
-static int assemble(const struct probe_run *run, struct probe_results *results,
-                    const struct servet_profile *profile)
+static int assemble(struct probe_results *results, const struct servet_profile *profile)
 {
     struct profile_class *node_class = results->node_class;
-    TRY(probe_topology_restrict(node_class, &run->machine->pus));
-    if ((run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
+    TRY(probe_topology_restrict(node_class, &results->run->machine->pus));
+    if ((results->run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
         TRY(assemble_caches(results, profile));
     }
     if (results->done & PROBE_MEMORY) {
@@ -385,6 +372,7 @@ static struct probe_results results_of(const struct probe_run *run)
 {
     struct profile_class *node_class = &run->machine->declared->classes[0];
     return (struct probe_results){
+        .run = run,
         .probe = {.machine = run->machine,
                   .progress = probe_progress_step,
                   .progress_argument = run->progress,
@@ -399,26 +387,27 @@ static struct probe_results results_of(const struct probe_run *run)
 }
 
 /* Which kinds of cores there are, and how many steps. */
-static int plan(const struct probe_run *run, bool native, struct probe_results *results,
-                struct servet_error *error)
+static int plan(struct probe_results *results, struct servet_error *error)
 {
+    const struct probe_run *run = results->run;
+    struct machine *clock = machine_is_native(run->machine) ? NULL : run->machine;
     int rc = probe_kinds_of(results->node_class, &run->machine->pus, &results->kinds);
     if (rc < 0) {
         return profile_error(error, rc, "looking for kinds of cores: %s", strerror(-rc));
     }
     results->probe.kinds = &results->kinds;
-    probe_progress_plan(run->progress, native ? NULL : run->machine, probe_budget_steps(run));
+    probe_progress_plan(run->progress, clock, probe_budget_steps(run));
     return 0;
 }
 
 /* Puts what was found into the profile; `around` NULL: a simulated machine. */
-static int conclude_run(const struct probe_run *run, const char *started,
-                        struct conditions_before *around, struct probe_results *results,
-                        struct servet_profile *profile)
+static int conclude_run(struct probe_results *results, const char *started,
+                        struct conditions_before *around, struct servet_profile *profile)
 {
-    TRY(around ? probe_conditions_after(around, run->machine, results->node_class, profile) : 0);
-    TRY(probe_run_add_conditions(run, results, profile));
-    TRY(assemble(run, results, profile));
+    struct machine *machine = results->run->machine;
+    TRY(around ? probe_conditions_after(around, machine, results->node_class, profile) : 0);
+    TRY(probe_run_add_conditions(results, profile));
+    TRY(assemble(results, profile));
     return set_texts(profile, started);
 }
 
@@ -435,15 +424,15 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     time_t now = time(NULL);
     strftime(started, sizeof started, PROBE_STARTED_FORMAT, gmtime(&now));
     double begun = probe_machine_elapsed(run->machine);
-    bool native = strcmp(run->machine->name, "native") == 0;
+    const bool native = machine_is_native(run->machine);
     struct conditions_before around = {0};
-    struct probe_results results = results_of(run);
+    FREED_BY(free_results) struct probe_results results = results_of(run);
     run->probes &= probe_devices_are(run->machine) ? ~0u : ~(unsigned)PROBE_DEVICE;
-    TRY(plan(run, native, &results, error));
+    TRY(plan(&results, error));
     int rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
-    probe_budget_start(run, &results);
+    probe_budget_start(&results);
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
-                : run_probes(run, &results, error);
+                : run_probes(&results, error);
     run->machine->until_s = 0;
     if (rc == 0 && results.done == 0 && results.left_out != 0) {
         rc = probe_budget_fail(run, error);
@@ -453,20 +442,15 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     if (rc == -ENOMEM) {
         name_memory_limit(run->machine, error);
     }
-    rc = run->incomplete ? 0 : rc;
-    if (rc == 0) {
-        run->machine->declared = NULL;
-        profile->measured = true;
-        profile->seconds = probe_machine_elapsed(run->machine) - begun;
-        rc = conclude_run(run, started, native ? &around : NULL, &results, profile);
-        if (rc < 0) {
-            profile_error(error, rc, "putting the profile together: %s", strerror(-rc));
-            profile_free(profile);
-        }
+    TRY(run->incomplete ? 0 : rc);
+    run->machine->declared = NULL;
+    profile->measured = true;
+    profile->seconds = probe_machine_elapsed(run->machine) - begun;
+    rc = conclude_run(&results, started, native ? &around : NULL, profile);
+    if (rc < 0) {
+        profile_free(profile);
+        return profile_error(error, rc, "putting the profile together: %s", strerror(-rc));
     }
-    free_results(&results);
-    if (rc == 0) {
-        *out = profile;
-    }
-    return rc;
+    *out = profile;
+    return 0;
 }

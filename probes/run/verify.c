@@ -21,11 +21,6 @@ enum { ATTEMPTS = 4 };
 /* Beyond the caches, but small enough to be measured in a fraction of a second. */
 static const uint64_t largest_sample = 128u << 20;
 
-static bool is_native(const struct machine *machine)
-{
-    return strcmp(machine->name, "native") == 0;
-}
-
 struct sample {
     struct probe probe;
     const struct profile_class *node_class;
@@ -191,7 +186,7 @@ static int ask_messages(struct sample *sample, bool mpi)
         return 0;
     }
     struct machine *machine = sample->probe.machine, messenger;
-    bool threads = !is_native(machine) || layer->quality.through_threads;
+    bool threads = !machine_is_native(machine) || layer->quality.through_threads;
     if (!threads && !mpi) {
         fputs("left out  message: it was measured through MPI\n", sample->out);
         return 0;
@@ -226,7 +221,7 @@ static int verdict(struct sample *sample)
     }
     const double others =
         (others_s() - sample->others_s) / fmax(probe_machine_elapsed(sample->probe.machine), 1e-3);
-    if (sample->changed && is_native(sample->probe.machine) && others > others_least) {
+    if (sample->changed && machine_is_native(sample->probe.machine) && others > others_least) {
         fprintf(sample->out,
                 "too busy to say: %zu of %zu figures differ, and other programs had %.1f PUs "
                 "meanwhile\n",
@@ -260,7 +255,7 @@ int probe_verify_pairs(struct machine *machine, const struct servet_profile *pro
                        FILE *out, struct servet_error *error)
 {
     struct servet_error why;
-    const bool native = is_native(machine);
+    const bool native = machine_is_native(machine);
     if (native && profile_matches(profile, "", &machine->pus, &why) < 0) {
         fprintf(out, "no: %s\n", why.text);
         return 0;

@@ -275,17 +275,17 @@ TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it, .loops = 6)
 TEST(operations_end_a_little_after_the_budget)
 {
     struct machine machine;
-    struct probe_results results = {0};
     struct probe_run run = {.machine = &machine, .budget_s = 10};
+    struct probe_results results = {.run = &run};
     open_machine_of("two-packages", &machine);
-    probe_budget_start(&run, &results);
+    probe_budget_start(&results);
     ck_assert_double_eq(results.until_s, 10);
     ck_assert(machine.until_s > 10 && machine.until_s < 15);
     run.budget_s = 0;
-    probe_budget_start(&run, &results);
+    probe_budget_start(&results);
     ck_assert(results.until_s <= 0 && machine.until_s <= 0);
     run.budget_s = 0.01; /* the least there is */
-    probe_budget_start(&run, &results);
+    probe_budget_start(&results);
     ck_assert(results.until_s > 0 && machine.until_s <= 0);
 }
 
@@ -330,12 +330,12 @@ TEST(a_step_leaves_those_after_it_their_least)
                                           .budget_s = budget_s,
                                           .probes = PROBE_ALL,
                                           .progress = &progress};
-            struct probe_results results = {.probe = {.machine = &machine}};
+            struct probe_results results = {.run = &run, .probe = {.machine = &machine}};
             bool before = false;
             clock_now = 0.02;
-            probe_budget_start(&run, &results);
+            probe_budget_start(&results);
             for (unsigned probe = PROBE_CACHE; probe < PROBE_ALL; probe <<= 1) {
-                const bool begun = probe_budget_begins(&run, &results, probe);
+                const bool begun = probe_budget_begins(&results, probe);
                 ck_assert_msg(begun || !before || probe == PROBE_SHARING,
                               "%u is left out of %g s beside %g others", probe, budget_s,
                               others_now);
@@ -358,11 +358,11 @@ TEST(an_idle_machine_has_every_step_from_five_seconds_on)
     for (double budget_s = 5; budget_s < 100; budget_s *= 1.5) {
         const struct probe_run run = {
             .machine = &machine, .budget_s = budget_s, .probes = PROBE_ALL, .progress = &progress};
-        struct probe_results results = {.probe = {.machine = &machine}};
+        struct probe_results results = {.run = &run, .probe = {.machine = &machine}};
         clock_now = 0.3;
-        probe_budget_start(&run, &results);
+        probe_budget_start(&results);
         for (unsigned probe = PROBE_CACHE; probe <= PROBE_REPEATS; probe <<= 1) {
-            ck_assert(probe_budget_begins(&run, &results, probe));
+            ck_assert(probe_budget_begins(&results, probe));
             clock_now = fmax(clock_now, results.probe.deadline);
         }
         ck_assert_uint_eq(results.step, probe_budget_steps(&run));
