@@ -8,6 +8,7 @@
 
 #include "mapper/map.h"
 #include "mapper/worth/suggest.h"
+#include "profile/scope.h"
 #include "profile/tiers.h"
 
 /* The suggestions of both priorities and the user's own, each with its four neighbours. */
@@ -80,12 +81,11 @@ static int map_both(const struct servet_profile *node, const struct profile_set 
 {
     struct map_domain_request request = {
         .ranks = of->ranks ? of->ranks : 1, .threads_each = of->threads, .allowed = allowed};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         request.priority = i ? MAP_COMMUNICATION : MAP_MEMORY;
-        rc = map_domains(node, &request, pus + i * request.ranks * of->threads, error);
+        TRY(map_domains(node, &request, pus + i * request.ranks * of->threads, error));
     }
-    return rc;
+    return 0;
 }
 
 /* With each policy of memory where nodes differ; without the shim there is none. */
@@ -100,13 +100,10 @@ static void add_memories(struct pin_tuned one, bool tiers, struct bench_candidat
 
 static int has_tiers(const struct servet_profile *node, bool *out)
 {
-    struct profile_tiers tiers;
-    int rc = profile_tiers_make(profile_node_class(node, 0), &tiers);
-    *out = rc == 0 && tiers.count > 1;
-    if (rc == 0) {
-        profile_tiers_free(&tiers);
-    }
-    return rc;
+    FREED_BY(profile_tiers_free) struct profile_tiers tiers = {0};
+    TRY(profile_tiers_make(profile_node_class(node, 0), &tiers));
+    *out = tiers.count > 1;
+    return 0;
 }
 
 static bool is_same(const struct pin_tuned *a, const struct pin_tuned *b)
@@ -120,22 +117,21 @@ static int add_placements(const struct servet_profile *node, const struct profil
                           struct servet_error *error)
 {
     bool tiers;
-    uint32_t *pus = calloc(allowed->count, 2 * sizeof *pus);
-    int rc = pus ? has_tiers(node, &tiers) : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < d->count; i++) {
+    FREED uint32_t *pus = calloc(allowed->count, 2 * sizeof *pus);
+    TRY(pus ? has_tiers(node, &tiers) : -ENOMEM);
+    for (size_t i = 0; i < d->count; i++) {
         struct pin_tuned one = d->list[i];
         size_t workers = (size_t)(one.ranks ? one.ranks : 1) * one.threads;
-        rc = map_both(node, allowed, &one, pus, error);
-        bool same = rc == 0 && memcmp(pus, pus + workers, workers * sizeof *pus) == 0;
-        for (unsigned p = 0; rc == 0 && p < PIN_TUNED_PLACEMENTS; p++) {
+        TRY(map_both(node, allowed, &one, pus, error));
+        bool same = memcmp(pus, pus + workers, workers * sizeof *pus) == 0;
+        for (unsigned p = 0; p < PIN_TUNED_PLACEMENTS; p++) {
             one.placement = p;
             if (!(p == PIN_TUNED_COMMUNICATION && same) && !is_same(&one, &out->list[0])) {
                 add_memories(one, tiers, out);
             }
         }
     }
-    free(pus);
-    return rc;
+    return 0;
 }
 
 /* By one priority. */
@@ -143,17 +139,11 @@ static int suggest_most(const struct servet_profile *node, const struct profile_
                         size_t most, struct map_suggestions *out, struct servet_error *error)
 {
     const enum map_priority priority = out->priority;
-    struct profile_set kept = {0};
+    FREED_BY(profile_set_free) struct profile_set kept = {0};
     const struct map_suggest_request request = {.priority = priority, .nodes = 1, .allowed = &kept};
-    int rc = profile_set_copy(allowed, &kept);
-    if (rc == 0) {
-        rc = map_worth_keep(node, priority, most, &kept, error);
-    }
-    if (rc == 0) {
-        rc = map_suggest(node, &request, out, error);
-    }
-    profile_set_free(&kept);
-    return rc;
+    TRY(profile_set_copy(allowed, &kept));
+    TRY(map_worth_keep(node, priority, most, &kept, error));
+    return map_suggest(node, &request, out, error);
 }
 
 int bench_candidates(const struct servet_profile *node, const struct profile_set *allowed,
@@ -166,12 +156,8 @@ int bench_candidates(const struct servet_profile *node, const struct profile_set
                           .pus = habit->most && habit->most < all_pus ? habit->most : all_pus};
     struct map_suggestions found[2] = {{.priority = MAP_MEMORY}, {.priority = MAP_COMMUNICATION}};
     struct bench_candidates all = {0};
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < 2; i++) {
-        rc = suggest_most(node, allowed, d.pus, &found[i], error);
-    }
-    if (rc < 0) {
-        return rc;
+    for (int i = 0; i < 2; i++) {
+        TRY(suggest_most(node, allowed, d.pus, &found[i], error));
     }
     for (int i = 0; i < 4; i++) {
         add_suggestions(&d, &found[i % 2], i < 2);
@@ -182,7 +168,7 @@ int bench_candidates(const struct servet_profile *node, const struct profile_set
     if (all.list) {
         all.list[all.count++] = before;
     }
-    rc = all.list ? add_placements(node, allowed, &d, &all, error) : -ENOMEM;
+    int rc = all.list ? add_placements(node, allowed, &d, &all, error) : -ENOMEM;
     if (rc < 0) {
         free(all.list);
         return rc == -ENOMEM ? profile_error(error, rc, "out of memory") : rc;

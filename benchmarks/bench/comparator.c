@@ -1,7 +1,6 @@
 /* The ways to place a program, each as a command line and an environment. */
 #include "benchmarks/bench/comparator.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
 #define SERVET_BENCHMARKS_BENCH_LAUNCHER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "profile/base/error.h"
 

@@ -3,9 +3,7 @@
  * Rounds are interleaved (A B C A B C …), so that a slow spell of the machine meets all of them,
  * and everything that is compared is compared round by round (statistics.h). */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,6 +15,7 @@
 #include "benchmarks/bench/tools.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
+#include "profile/base/mask.h"
 
 /* -- a background job: processes that keep some PUs busy with memory traffic -- */
 
@@ -29,16 +28,12 @@ struct load {
 
 static void pin_to_nth(size_t nth)
 {
-    cpu_set_t allowed, one;
-    if (sched_getaffinity(0, sizeof allowed, &allowed)) {
-        return;
-    }
-    for (size_t pu = 0; pu < CPU_SETSIZE; pu++) {
-        if (CPU_ISSET(pu, &allowed) && nth-- == 0) {
-            CPU_ZERO(&one);
-            CPU_SET(pu, &one);
-            sched_setaffinity(0, sizeof one, &one);
-            return;
+    struct profile_mask allowed = {0};
+    (void)profile_mask_get(0, &allowed);
+    PROFILE_MASK_EACH(&allowed, pu)
+    {
+        if (nth-- == 0) {
+            (void)profile_mask_set_pu(0, pu);
         }
     }
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "benchmarks/bench/compare.h"
+#include "benchmarks/bench/tools.h"
 #include "profile/base/cli.h"
 #include "profile/text/chart.h"
 
@@ -14,12 +15,6 @@
 /* The axis ends that far above the highest ratio: an interval that one wild round blew up must not
  * flatten all of them. */
 #define HEADROOM 1.5
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 /* The ratios of comparator number `which` of the first program, where they are known. */
 static void add_comparator(struct chart *chart, const struct comparison *comparisons, size_t count,
@@ -47,13 +42,10 @@ static void add_comparator(struct chart *chart, const struct comparison *compari
 
 void bench_plot_ratios(const char *path, const struct comparison *comparisons, size_t count)
 {
-    const char **names = calloc(count, sizeof *names);
+    const char **names = bench_memory(count, sizeof *names);
     struct servet_error error;
-    if (!names) {
-        cli_fail("%s: out of memory", path);
-    }
     for (size_t i = 0; i < count; i++) {
-        names[i] = base_name(comparisons[i].program->label);
+        names[i] = basename(comparisons[i].program->label);
     }
     struct chart chart = {.title = "Ratios to the first comparator",
                           .x = {"program", "", CHART_WHOLE, 0, names},

@@ -2,12 +2,10 @@
  *
  * It measures programs of the user's, and kernels to try it with. */
 #include <errno.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "benchmarks/bench/compare.h"
 #include "benchmarks/bench/report.h"

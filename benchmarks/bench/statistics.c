@@ -8,15 +8,11 @@
 #include "benchmarks/bench/tools.h"
 #include "profile/base/random.h"
 #include "profile/base/statistics.h"
+#include "profile/scope.h"
 
 #define RESAMPLES 2000 /* the ends of a 95 % interval then rest on 50 draws each */
 #define OUTSIDE 0.025
 #define SEED UINT64_C(20101120)
-
-static double *memory(size_t count)
-{
-    return bench_memory(count, sizeof(double));
-}
 
 /* A modulo's bias does not matter: count is below 2^20. */
 static size_t draw(struct random *random, size_t count)
@@ -27,7 +23,8 @@ static size_t draw(struct random *random, size_t count)
 double bench_statistics_ratio(const double *a, size_t count, const double *b, size_t count_b,
                               struct interval *interval)
 {
-    double *ratios = memory(RESAMPLES), *x = memory(count), *y = memory(count_b), ratio = 0;
+    double ratios[RESAMPLES], ratio = 0;
+    FREED double *x = bench_memory(count, sizeof *x), *y = bench_memory(count_b, sizeof *y);
     struct random state = {SEED};
     for (size_t sample = 0; sample <= RESAMPLES; sample++) {
         const bool last = sample == RESAMPLES; /* all rounds as they were: the ratio itself */
@@ -49,9 +46,6 @@ double bench_statistics_ratio(const double *a, size_t count, const double *b, si
     profile_sort(ratios, RESAMPLES);
     size_t low = (size_t)floor(OUTSIDE * (RESAMPLES - 1));
     *interval = (struct interval){ratios[low], ratios[RESAMPLES - 1 - low]};
-    free(ratios);
-    free(x);
-    free(y);
     return ratio;
 }
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,8 @@
 #include "profile/base/child.h"
 #include "profile/base/cli.h"
 #include "profile/base/control_groups.h"
+#include "profile/base/file.h"
+#include "profile/base/mask.h"
 
 /* Folders of the build tree that hold commands, seen from the folder of servet-bench. */
 static const char *const build_folders[] = {
@@ -98,26 +99,16 @@ char *bench_tools_kernels(void)
 
 size_t bench_tools_pus(void)
 {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set)) {
-        return 1; /* more PUs than cpu_set_t holds: the user says -t */
-    }
-    return (size_t)CPU_COUNT(&set);
+    struct profile_mask mask;
+    return profile_mask_get(0, &mask) < 0 ? 1 : profile_mask_count(&mask);
 }
 
 int bench_make_folder(const char *path)
 {
-    char part[PATH_MAX];
     struct stat status;
-    for (size_t end = 0; path[end]; end++) {
-        end += strcspn(path + end + 1, "/") + 1;
-        snprintf(part, sizeof part, "%.*s", (int)end, path);
-        if (mkdir(part, 0777) < 0 && errno != EEXIST) {
-            return -errno;
-        }
-        if (!path[end]) {
-            break;
-        }
+    int rc = profile_make_folders(path, 0777);
+    if (rc < 0) {
+        return rc;
     }
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? 0 : -EEXIST;
 }

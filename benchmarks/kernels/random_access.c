@@ -8,31 +8,20 @@
 #include "benchmarks/kernels/kernel.h"
 #include "benchmarks/kernels/par.h"
 #include "profile/base/clock.h"
+#include "profile/base/random.h"
 
 const char kernel_name[] = "RANDOM";
 
 #define UPDATES_PER_WORD 4
-#define SPLITMIX_STEP                                                                              \
-    UINT64_C(0x9E3779B97F4A7C15) /* 2^64 / golden ratio: Steele et al., OOPSLA 2014 */
 
 static const size_t words[] = {1 << 16, 1 << 21, 1 << 24, 1 << 27};
-
-static uint64_t mixed(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return x ^ (x >> 31);
-}
 
 /* All updates of one part; a part belongs to one thread. */
 static void update(uint64_t *table, size_t count, uint64_t seed)
 {
-    if (count == 0) {
-        return;
-    }
+    struct random random = {seed};
     for (size_t i = 0; i < UPDATES_PER_WORD * count; i++) {
-        seed += SPLITMIX_STEP;
-        uint64_t value = mixed(seed);
+        uint64_t value = random_next(&random);
         /* the upper half of value x count: a place without a division */
         table[(size_t)(((unsigned __int128)value * count) >> 64)] ^= value;
     }

@@ -11,21 +11,8 @@
 #include <unistd.h>
 
 #include "profile/base/cli.h"
+#include "profile/base/file.h"
 #include "profile/model.h"
-
-static int make_folders(const char *folder)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", folder);
-    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        if (mkdir(path, 0755) < 0 && errno != EEXIST) {
-            return -errno;
-        }
-        *slash = '/';
-    }
-    return mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
-}
 
 /* Saving needs room for a temporary file beside it. */
 static int try_folder(const char *path)
@@ -99,7 +86,7 @@ static int choose_path(const char *wanted, char *path, size_t size, struct serve
         rc = make_folder_of(path);
     } else {
         TRY(profile_default_path(path, size, error));
-        rc = folder_of(path, folder) ? make_folders(folder) : 0;
+        rc = folder_of(path, folder) ? profile_make_folders(folder, 0755) : 0;
     }
     return rc < 0 ? profile_error(error, rc, "%s: cannot %s: %s", path,
                                   wanted ? "make its folder" : "write there", strerror(-rc))

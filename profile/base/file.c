@@ -193,6 +193,20 @@ int profile_save_file(const char *path, const char *data, size_t length, struct 
     return replace(file, successor_mode(&old), data, length, error);
 }
 
+int profile_make_folders(const char *path, mode_t mode)
+{
+    char part[PATH_MAX];
+    for (size_t end = 0; path[end];) {
+        end += strspn(path + end, "/");
+        end += strcspn(path + end, "/");
+        snprintf(part, sizeof part, "%.*s", (int)end, path);
+        if (mkdir(part, mode) < 0 && errno != EEXIST) {
+            return -errno;
+        }
+    }
+    return 0;
+}
+
 bool profile_replaceable(const char *path)
 {
     char head[HEAD_BYTES + 1];

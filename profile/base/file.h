@@ -86,4 +86,7 @@ FILE *profile_stream_open(char **text, size_t *size);
 int profile_save_file(const char *path, const char *data, size_t length,
                       struct servet_error *error);
 
+/* Makes the folder and those that it lies in, where they are missing. 0, -errno. */
+int profile_make_folders(const char *path, mode_t mode);
+
 #endif

@@ -12,8 +12,8 @@
  * own. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -196,31 +196,28 @@ static void run_share(const struct arguments *arguments, char **paths, size_t co
 static void run_all(const struct arguments *arguments, char **paths, size_t count,
                     struct table tables[METHODS])
 {
-    int ends[JOBS_MAX][2];
+    struct table(*shares)[METHODS] = mmap(NULL, JOBS_MAX * sizeof *shares, PROT_READ | PROT_WRITE,
+                                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (unsigned job = 0; job < arguments->jobs; job++) {
-        struct table share[METHODS] = {0};
-        pid_t child = pipe(ends[job]) == 0 ? fork() : -1;
+        pid_t child = shares == MAP_FAILED ? -1 : fork();
         if (child < 0) {
             cli_fail("no process for job %u", job);
         }
         if (child == 0) {
-            run_share(arguments, paths, count, job, share);
-            _exit(write(ends[job][1], share, sizeof share) == (ssize_t)sizeof share ? CLI_OK
-                                                                                    : CLI_FAILED);
+            run_share(arguments, paths, count, job, shares[job]);
+            _exit(CLI_OK);
         }
-        close(ends[job][1]);
     }
     for (unsigned job = 0; job < arguments->jobs; job++) {
-        struct table share[METHODS];
-        if (read(ends[job][0], share, sizeof share) != (ssize_t)sizeof share) {
-            cli_fail("job %u ended without a result", job);
-        }
-        close(ends[job][0]);
-        for (size_t m = 0; m < METHODS; m++) {
-            add(&tables[m], &share[m]);
+        int status;
+        if (wait(&status) < 0 || status != 0) {
+            cli_fail("a job ended without a result");
         }
     }
-    while (wait(NULL) > 0) {
+    for (unsigned job = 0; job < arguments->jobs; job++) {
+        for (size_t m = 0; m < METHODS; m++) {
+            add(&tables[m], &shares[job][m]);
+        }
     }
 }
 
