@@ -23,7 +23,7 @@ static inline void profile_free_at(const void *pointer)
     free(memory);
 }
 
-/* The variable's value; the variable is empty from then on, so that its scope gives nothing back. */
+/* The variable's value; the variable is empty from then on: its scope gives nothing back. */
 #define TAKE(variable)                                                                             \
     __extension__({                                                                                \
         const __typeof__(variable) taken_ = (variable);                                            \

@@ -13,11 +13,11 @@
 /* Runs of an idle machine take less than a second, those of a slow network some. */
 static const double patience_s = 30;
 
-enum { OPTION_BSP = 0x200, OPTION_P, OPTION_H, OPTION_RUNS, OPTION_BACKEND, OPTION_PLOT };
+enum { OPTION_P = 0x200, OPTION_H, OPTION_RUNS, OPTION_BACKEND, OPTION_PLOT };
 
 static const struct argp_option table[] = {
     {0, 0, 0, 0, "BSP parameters:", 1},
-    {"bsp", OPTION_BSP, NULL, 0,
+    {"bsp", CLI_FLAG(struct bsp_options, wanted), NULL, 0,
      "Measure r, g and l for growing numbers of processors and add them to the existing profile; "
      "no other probe runs unless --probes names it",
      1},
@@ -84,9 +84,6 @@ static error_t parse_bsp(int key, char *argument, struct argp_state *state)
         options->request = (struct probe_bsp_request){
             .h_high = BSP_H_HIGH, .runs = BSP_RUNS, .patience_s = patience_s};
         return 0;
-    case OPTION_BSP:
-        options->wanted = true;
-        return 0;
     case OPTION_P:
         profile_set_free(&options->processors);
         options->processors = cli_set("--p", argument);
@@ -109,7 +106,7 @@ static error_t parse_bsp(int key, char *argument, struct argp_state *state)
         options->tuned_by = "--plot";
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_set_member(key, argument, options) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 

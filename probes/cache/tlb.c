@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 /* Per octave: of tried reaches, and where a budget has to hold the passes too; of reaches around
  * the best ones. */

@@ -1,6 +1,5 @@
 /* Domains of sets in the profile's form: levels of pairs come in, levels of both go out, each with
  * its groups, its note and its curve by the number of workers. */
-#include "probes/memory/scaling.h"
 #include "probes/memory/search.h"
 #include "profile/codec/codec.h"
 #include "profile/query.h"
@@ -96,7 +95,6 @@ static void put_in_order(const struct sets *sets, struct profile_memory *memory)
     }
 }
 
-/* Levels of pairs move over, those of sets come between them. */
 int probe_sets_assemble(struct sets *sets, struct probe_memory *found)
 {
     struct profile_memory *memory = &found->memory;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "probes/memory/rounds.h"
-#include "probes/memory/scaling.h"
 #include "probes/pairs/layers.h"
 #include "profile/codec/codec.h"
 
@@ -192,10 +191,9 @@ static int sample_pairs(struct memory_rounds *rounds, struct sampling *sampling,
         result->not_concurrent = rounds->not_concurrent;
         return 0;
     }
-    if (rc == 0) {
-        rc = verify(rounds, sampling, outcome);
-    }
-    return rc < 0 ? rc : set_outliers_aside(rounds, sampling, outcome, &result->outliers);
+    TRY(rc);
+    TRY(verify(rounds, sampling, outcome));
+    return set_outliers_aside(rounds, sampling, outcome, &result->outliers);
 }
 
 static int measure_pairs(struct memory_rounds *rounds, struct sampling_outcome *outcome,

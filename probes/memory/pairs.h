@@ -33,6 +33,13 @@ int probe_memory_levels(const struct profile_set *pus, double reference,
 /* `last_level_bytes`: the largest cache, declared or measured. */
 int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out,
                  struct servet_error *error);
+/* Adds the levels that sets show to those of pairs, with their groups and curves (domains.c;
+ * model.h: worst first, each within the next). `candidates`: partitions of the PUs that may be
+ * domains; what they say is tried, never taken over. Stops early, with what it has, when the probe
+ * is late, and where copies that are to meet never do: those that did not say that nothing is lost.
+ * 0, or -errno of the machine with one line in `error`; `found` is as it was then. */
+int probe_memory_sets(struct probe *probe, const struct profile_relation *const *candidates,
+                      size_t count, struct probe_memory *found, struct servet_error *error);
 void probe_memory_free(struct probe_memory *result);
 
 /* A loop reads and writes memory as programs do: reads, a triad, an ordinary copy. The rate of each

@@ -1,7 +1,6 @@
 /* Curves of memory bandwidth. Workers are added to a group one per inner domain first: filled from
  * one end, the curve of a cell would show the bus inside it twice (3.4, 4.2, 4.2, 5.6 GB/s), and a
  * prediction from it would be of that bus. */
-#include "probes/memory/scaling.h"
 #include "probes/memory/rates.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #ifndef SERVET_PROBES_MEMORY_SEARCH_H
 #define SERVET_PROBES_MEMORY_SEARCH_H
 
-#include "probes/memory/domains.h"
+#include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
 #include "probes/pairs/partition.h"
 #include "profile/base/random.h"
@@ -60,7 +60,7 @@ uint32_t probe_sets_first_group(const struct sets *sets, const struct partition 
 
 /* -- levels (domains.c) -- */
 
-/* The partition becomes a level, and is empty then; false: it is one already, or lies across one. */
+/* The partition becomes a level and is empty then; false: it is one already, or lies across one. */
 bool probe_sets_insert(struct sets *sets, struct partition *partition, double share);
 void probe_sets_drop(struct sets *sets, size_t index);
 /* Two PUs that get together what one gets alone are threads of one core: one of them works from now

@@ -320,8 +320,12 @@ static void measure_network(struct job *job, struct probe *probe)
         .until_s = job->options.run.budget_s > 0 ? job->began_s + job->options.run.budget_s : 0,
     };
     int rc = probe_survey_open(&survey, probe, &job->layout, &options);
-    rc = rc < 0 ? rc : probe_survey_run(&survey, &result);
-    rc = rc < 0 ? rc : probe_survey_curves(&survey, &result.network);
+    if (rc == 0) {
+        rc = probe_survey_run(&survey, &result);
+    }
+    if (rc == 0) {
+        rc = probe_survey_curves(&survey, &result.network);
+    }
     if (rc == -ETIME) {
         probe_conditions_add(&job->conditions, "budget",
                              "time was over after %.0f s, before the network was measured",

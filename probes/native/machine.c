@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -194,15 +193,15 @@ static const struct machine_ops native_ops = {
 static int open_machine(struct machine *machine, struct machine *out, struct servet_error *error)
 {
     struct native *native = calloc(1, sizeof *native);
-    struct native_worker **workers = calloc(machine->pus.count, sizeof(struct native_worker *));
+    FREED struct native_worker **workers =
+        calloc(machine->pus.count, sizeof(struct native_worker *));
     if (!native || !workers) {
         free(native);
-        free(workers);
         profile_set_free(&machine->pus);
         return profile_error(error, -ENOMEM, "cannot open this machine: %s", strerror(ENOMEM));
     }
     machine->state = native;
-    native->workers = workers;
+    native->workers = TAKE(workers);
     sem_init(&native->finished, 0, 0);
     machine->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     machine->huge_page_bytes = probe_native_huge_page_bytes();

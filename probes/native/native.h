@@ -4,7 +4,6 @@
 #define SERVET_PROBES_NATIVE_NATIVE_H
 
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
-/* One cache line from PU to PU (messages.h). Two threads of this process hand it to and fro, whatever
- * the messages of the layers went through.
+/* One cache line from PU to PU (messages.h). Two threads of this process hand it to and fro,
+ * whatever the messages of the layers went through.
  *
  * The time of a line is bimodal over seconds on virtual machines (24 to 27 and 149 to 154 ns):
  * rounds go through all pairs before they come back to the first one, and a second look later

@@ -269,9 +269,19 @@ static bool has(const struct profile_cache *cache, uint32_t pu)
     return cache->pus.count == 0 || profile_set_has(&cache->pus, pu);
 }
 
-static bool are_of_two(const struct kinds *kinds, uint32_t a, uint32_t b)
+/* The kinds of these PUs, by bit. */
+static unsigned kinds_among(const struct kinds *kinds, const uint32_t *pus, size_t count)
 {
-    return probe_kinds_find(kinds, a) != probe_kinds_find(kinds, b);
+    unsigned among = 0;
+    for (size_t i = 0; i < count; i++) {
+        among |= 1u << probe_kinds_find(kinds, pus[i]);
+    }
+    return among;
+}
+
+static bool are_several(unsigned kinds)
+{
+    return kinds & (kinds - 1);
 }
 
 /* PUs of several kinds share one: an L3 of all. Caches that are alike but not shared are each
@@ -281,12 +291,10 @@ static bool is_common(const struct profile_cache *cache, const struct kinds *kin
     bool common = false;
     for (size_t i = 0; i < cache->sharing.group_count; i++) {
         const struct profile_set *group = &cache->sharing.groups[i];
-        for (size_t member = 1; member < group->count; member++) {
-            common |= are_of_two(kinds, group->ids[0], group->ids[member]);
-        }
+        common |= are_several(kinds_among(kinds, group->ids, group->count));
     }
     for (size_t i = 0; i < cache->sharing.pair_count; i++) {
-        common |= are_of_two(kinds, cache->sharing.pairs[i].a, cache->sharing.pairs[i].b);
+        common |= are_several(kinds_among(kinds, machine_pair_pus(&cache->sharing.pairs[i]), 2));
     }
     return common;
 }
@@ -386,24 +394,15 @@ static void narrow_ratios(struct profile_cache *cache)
 /* The PUs of the kinds of which some PU shares the cache; none are named where that is all. */
 static int set_holders(struct profile_cache *cache, const struct kinds *kinds)
 {
-    bool holds[KINDS_MAX] = {false};
-    size_t count = 0;
-    for (size_t i = 0; i < cache->sharing.group_count; i++) {
-        const struct profile_set *group = &cache->sharing.groups[i];
-        for (size_t member = 0; member < group->count; member++) {
-            holds[probe_kinds_find(kinds, group->ids[member])] = true;
-        }
+    const struct profile_relation *sharing = &cache->sharing;
+    const unsigned all = (1u << kinds->count) - 1;
+    unsigned hold = kinds_among(kinds, machine_pair_pus(sharing->pairs), 2 * sharing->pair_count);
+    for (size_t i = 0; i < sharing->group_count; i++) {
+        hold |= kinds_among(kinds, sharing->groups[i].ids, sharing->groups[i].count);
     }
-    for (size_t i = 0; i < cache->sharing.pair_count; i++) {
-        holds[probe_kinds_find(kinds, cache->sharing.pairs[i].a)] = true;
-        holds[probe_kinds_find(kinds, cache->sharing.pairs[i].b)] = true;
-    }
-    for (size_t kind = 0; kind < kinds->count; kind++) {
-        count += holds[kind];
-    }
-    for (size_t kind = 0; count < kinds->count && kind < kinds->count; kind++) {
+    for (size_t kind = 0; hold != all && kind < kinds->count; kind++) {
         struct profile_set more;
-        if (holds[kind]) {
+        if (hold & 1u << kind) {
             TRY(profile_set_union(&cache->pus, &kinds->pus[kind], &more));
             profile_set_free(&cache->pus);
             cache->pus = more;

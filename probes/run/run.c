@@ -15,7 +15,6 @@
 #include "probes/cache/probe.h"
 #include "probes/machine.h"
 #include "probes/memory/devices.h"
-#include "probes/memory/domains.h"
 #include "probes/memory/numa.h"
 #include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
@@ -289,17 +288,13 @@ static int run_second_looks(struct probe_results *results, struct servet_error *
 /* Steps in their order. */
 static int run_probes(struct probe_results *results, struct servet_error *error)
 {
-    static const struct {
-        unsigned probe;
-        int (*run)(struct probe_results *results, struct servet_error *error);
-    } steps[] = {{PROBE_CACHE, run_caches},        {PROBE_SHARING, run_sharing},
-                 {PROBE_MEMORY, run_memory},       {PROBE_MESSAGE, run_messages},
-                 {PROBE_DEVICE, run_devices},      {PROBE_SETS, run_sets},
-                 {PROBE_REPEATS, run_second_looks}};
+    /* by bit of enum probe_run_probes */
+    static int (*const steps[])(struct probe_results * results, struct servet_error * error) = {
+        run_caches, run_sharing, run_memory, run_messages, run_devices, run_sets, run_second_looks};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        const unsigned probe = steps[i].probe;
+        const unsigned probe = 1u << i;
         if (probe_budget_begins(results, probe) && has_input(results, probe)) {
-            TRY(finished(results, probe, steps[i].run(results, error)));
+            TRY(finished(results, probe, steps[i](results, error)));
         }
     }
     return 0;

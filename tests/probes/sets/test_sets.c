@@ -2,7 +2,7 @@
  * and of groups that are not alike? */
 #include "mapper/map.h"
 #include "probes/memory/pairs.h"
-#include "probes/memory/scaling.h"
+#include "probes/memory/rates.h"
 #include "probes/pairs/partition.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
