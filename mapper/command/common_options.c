@@ -27,7 +27,7 @@ void map_refuse_if(bool wrong, const char *text)
 static bool kind_wanted(const struct map_view *view, uint32_t leaf, int kind)
 {
     const struct map_class *class = map_view_class(view, leaf);
-    uint32_t item = leaf - view->nodes[map_view_node(view, leaf)].first_leaf;
+    uint32_t item = leaf - view->nodes[view->node_of[leaf]].first_leaf;
     if (kind < 0 || !class->of->kind_count) {
         return kind <= 0 || kind == MAP_KIND_LAST; /* all cores are of one kind */
     }

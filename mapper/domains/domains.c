@@ -93,7 +93,7 @@ static void count_room(const struct hybrid *h, const struct map_order *nodes, bo
                        uint64_t *room)
 {
     for (uint32_t leaf = 0; leaf < h->view->leaf_count; leaf++) {
-        uint32_t place = nodes->place[map_view_node(h->view, leaf)];
+        uint32_t place = nodes->place[h->view->node_of[leaf]];
         room[place] += cores ? first_of_core(h, leaf) : h->usable[leaf];
     }
 }

@@ -181,7 +181,7 @@ static const struct map_groups *layer_groups(const struct map_class *class, size
 /* By a number above all groups where it is alone. */
 static uint64_t group_at(const struct map_view *view, size_t level, uint32_t leaf)
 {
-    uint32_t node = map_view_node(view, leaf), group = MAP_NONE, item = leaf;
+    uint32_t node = view->node_of[leaf], group = MAP_NONE, item = leaf;
     if (level < view->network_count) {
         group = view->network[view->network_count - 1 - level].groups.group_of[node];
         item = node;
@@ -298,7 +298,7 @@ static bool change_places(struct map_traffic *t, uint32_t *rank_at, uint32_t a, 
 static bool move_near(struct map_traffic *t, uint32_t *rank_at, uint32_t a, uint32_t partner)
 {
     const struct map_view *view = t->view;
-    uint32_t leaf = t->place[partner], node = map_view_node(view, leaf);
+    uint32_t leaf = t->place[partner], node = view->node_of[leaf];
     uint32_t first = view->nodes[node].first_leaf;
     const struct map_class *class = &view->classes[view->nodes[node].class_index];
     double now = map_traffic_of_rank(t, a, t->place[a]);

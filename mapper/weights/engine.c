@@ -192,7 +192,7 @@ static void raise_network(struct map_engine *e, uint32_t node)
  * the node and outside of it. */
 void map_engine_raise(struct map_engine *e, uint32_t leaf)
 {
-    const uint32_t node = map_view_node(e->view, leaf), first = e->view->nodes[node].first_leaf;
+    const uint32_t node = e->view->node_of[leaf], first = e->view->nodes[node].first_leaf;
     const struct map_class *class = map_view_class(e->view, leaf);
     bool in_layers = false;
     for (size_t f = 0; f < class->family_count; f++) {

@@ -110,7 +110,7 @@ const struct map_groups *map_class_groups(const struct map_class *class, int whi
 uint32_t map_lowest_leaf(const struct map_view *view, uint32_t leaf, int which)
 {
     const struct map_groups *groups = map_class_groups(map_view_class(view, leaf), which);
-    const uint32_t first = view->nodes[map_view_node(view, leaf)].first_leaf;
+    const uint32_t first = view->nodes[view->node_of[leaf]].first_leaf;
     if (!groups) {
         return first;
     }
@@ -120,7 +120,7 @@ uint32_t map_lowest_leaf(const struct map_view *view, uint32_t leaf, int which)
 
 const struct map_family *map_latency_between(const struct map_view *view, uint32_t a, uint32_t b)
 {
-    const uint32_t node = map_view_node(view, a), other = map_view_node(view, b);
+    const uint32_t node = view->node_of[a], other = view->node_of[b];
     const uint32_t first = view->nodes[node].first_leaf;
     const struct map_class *class = map_view_class(view, a);
     for (size_t f = 0; node == other && a != b && f < class->family_count; f++) {

@@ -169,7 +169,7 @@ int map_order_workers(struct map_view *view, uint32_t *leaves, size_t count)
                 : 0);
     }
     for (size_t w = 0; w < count; w++) {
-        uint32_t leaf = leaves[w], node = map_view_node(view, leaf);
+        uint32_t leaf = leaves[w], node = view->node_of[leaf];
         const struct map_node *of = &view->nodes[node];
         uint64_t place = classes[of->class_index].place[leaf - of->first_leaf];
         workers[w] =
@@ -211,7 +211,7 @@ static size_t mark_places(struct limiting *l)
         l->open[leaf] = key != MAP_KEY_NEVER && map_key_kind(key) == best &&
                         !map_key_workers(key) && !map_key_core_workers(key) &&
                         !map_core_mates_before(view, leaf, l->open);
-        l->room[map_view_node(view, leaf)] += l->open[leaf];
+        l->room[view->node_of[leaf]] += l->open[leaf];
         count += l->open[leaf];
     }
     return count;
@@ -238,7 +238,7 @@ static void offer_groups(struct limiting *l, const struct map_groups *groups, ui
 static void close_others(struct limiting *l)
 {
     for (uint32_t leaf = 0; leaf < l->view->leaf_count; leaf++) {
-        uint32_t node = map_view_node(l->view, leaf);
+        uint32_t node = l->view->node_of[leaf];
         bool in = l->node == MAP_NONE
                       ? l->groups->group_of[node] == l->group
                       : node == l->node &&

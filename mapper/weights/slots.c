@@ -6,22 +6,28 @@
 #include "mapper/weights/weights.h"
 #include "profile/scope.h"
 
-struct map_core map_core_of(const struct map_view *view, uint32_t leaf)
+/* The PUs of a leaf's core. */
+struct core {
+    uint32_t first_leaf;
+    const uint32_t *members; /* positions in the node; NULL: the PU has the core for itself */
+    uint32_t count;
+};
+
+static struct core core_of(const struct map_view *view, uint32_t leaf)
 {
-    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+    const struct map_node *node = &view->nodes[view->node_of[leaf]];
     const struct map_groups *cores = &view->classes[node->class_index].cores;
     uint32_t group = cores->group_of[leaf - node->first_leaf];
     if (group == MAP_NONE) {
-        return (struct map_core){node->first_leaf, NULL, 0};
+        return (struct core){node->first_leaf, NULL, 0};
     }
     uint32_t start = cores->start[group];
-    return (struct map_core){node->first_leaf, cores->members + start,
-                             cores->start[group + 1] - start};
+    return (struct core){node->first_leaf, cores->members + start, cores->start[group + 1] - start};
 }
 
 uint32_t map_core_mates_before(const struct map_view *view, uint32_t leaf, const bool *in)
 {
-    const struct map_core core = map_core_of(view, leaf);
+    const struct core core = core_of(view, leaf);
     uint32_t mates = 0;
     for (uint32_t i = 0; i < core.count && core.first_leaf + core.members[i] < leaf; i++) {
         mates += !in || in[core.first_leaf + core.members[i]];
@@ -42,9 +48,9 @@ map_key map_slots_node_key(const struct map_slots *slots, uint32_t node)
 void map_slots_choose(struct map_slots *slots, uint32_t leaf)
 {
     if (slots->in_node) {
-        slots->in_node[map_view_node(slots->view, leaf)]++;
+        slots->in_node[slots->view->node_of[leaf]]++;
     }
-    struct map_core core = map_core_of(slots->view, leaf);
+    struct core core = core_of(slots->view, leaf);
     if (slots->key[leaf] != MAP_KEY_NEVER) {
         slots->key[leaf] += MAP_KEY_WORKER + (core.count ? 0 : MAP_KEY_CORE_WORKER);
     }
@@ -56,7 +62,7 @@ void map_slots_choose(struct map_slots *slots, uint32_t leaf)
 
 static map_key first_key(const struct map_view *view, uint32_t leaf)
 {
-    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+    const struct map_node *node = &view->nodes[view->node_of[leaf]];
     const struct map_class *class = &view->classes[node->class_index];
     uint32_t item = leaf - node->first_leaf;
     return (class->far[item] ? MAP_KEY_FAR : 0) + class->kind[item];

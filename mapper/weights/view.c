@@ -137,7 +137,7 @@ static map_weight weight_of(const struct making *making, enum map_rule rule, int
 
 map_weight map_view_first_weight(const struct map_view *view, uint32_t leaf)
 {
-    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+    const struct map_node *node = &view->nodes[view->node_of[leaf]];
     uint32_t rank = view->classes[node->class_index].cache_rank[leaf - node->first_leaf];
     rank = rank < RANK_MOST ? rank : RANK_MOST;
     return map_weight_of(view->sums ? 0 : rank, RANK_SHIFT);

@@ -80,13 +80,13 @@ static uint32_t lowest_sum(const struct rows *rows)
 static void sum_up(struct rows *rows, uint32_t chosen)
 {
     const struct map_view *view = rows->view;
-    const uint32_t node = map_view_node(view, chosen), first = view->nodes[node].first_leaf;
+    const uint32_t node = view->node_of[chosen], first = view->nodes[node].first_leaf;
     const struct map_class *class = map_view_class(view, chosen);
     for (size_t i = 0; i < rows->count; i++) {
         const uint32_t leaf = rows->leaves[i];
         const struct map_family *layer = map_latency_between(view, chosen, leaf);
         rows->sum[MAP_RULE_LATENCY][i] += layer ? layer->value : 0;
-        bool beside = leaf != chosen && map_view_node(view, leaf) == node;
+        bool beside = leaf != chosen && view->node_of[leaf] == node;
         const struct map_family *family = class->families, *end = family + class->family_count;
         for (; beside && family < end && family->rule < MAP_RULE_LATENCY; family++) {
             bool related = map_groups_related(&family->groups, chosen - first, leaf - first);

@@ -160,11 +160,6 @@ int map_groups_make(struct map_arena *arena, const struct profile_relation *rela
 int map_groups_of_cores(struct map_arena *arena, const struct profile_class *of,
                         struct map_groups *out);
 
-static inline uint32_t map_view_node(const struct map_view *view, uint32_t leaf)
-{
-    return view->node_of[leaf];
-}
-
 /* Leaf of a PU number, or MAP_NONE. */
 uint32_t map_view_leaf(const struct map_view *view, uint32_t pu);
 
@@ -179,7 +174,7 @@ const struct map_groups *map_class_groups(const struct map_class *class, int whi
 
 static inline const struct map_class *map_view_class(const struct map_view *view, uint32_t leaf)
 {
-    return &view->classes[view->nodes[map_view_node(view, leaf)].class_index];
+    return &view->classes[view->nodes[view->node_of[leaf]].class_index];
 }
 
 /* The lowest leaf of the leaf's group in a relation; of its node where there are no groups. */
@@ -245,13 +240,6 @@ void map_slots_choose(struct map_slots *slots, uint32_t leaf);
  * there, and then goes on to another. */
 map_key map_slots_node_key(const struct map_slots *slots, uint32_t node);
 
-/* The PUs of a leaf's core. */
-struct map_core {
-    uint32_t first_leaf;
-    const uint32_t *members; /* positions in the node; NULL: the PU has the core for itself */
-    uint32_t count;
-};
-struct map_core map_core_of(const struct map_view *view, uint32_t leaf);
 /* How many PUs of its core below a leaf are `in` (by leaf; NULL: all). */
 uint32_t map_core_mates_before(const struct map_view *view, uint32_t leaf, const bool *in);
 

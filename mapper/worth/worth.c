@@ -263,7 +263,7 @@ static void look_at_cache(const struct profile_cache *cache, uint32_t workers,
 
 static uint32_t os_index_of(const struct map_view *view, uint32_t leaf)
 {
-    const uint32_t first = view->nodes[map_view_node(view, leaf)].first_leaf;
+    const uint32_t first = view->nodes[view->node_of[leaf]].first_leaf;
     return map_view_class(view, leaf)->of->pus.ids[leaf - first];
 }
 
