@@ -288,8 +288,6 @@ TEST(of_a_profile_that_is_null_nothing_is_known)
     ck_assert_str_eq(error.text, "profile: expected one, got NULL");
 }
 
-/* Whatever figures a profile has: one that says it was not measured has no bandwidths and
- * latencies. */
 /* Can a program tell what was measured from what was taken over or only declared, and how sure it
  * is? */
 TEST(figures_say_how_sure_they_are)
@@ -385,6 +383,7 @@ TEST(a_partial_profile_gives_no_declared_figure_as_a_measured_one)
     ck_assert_str_eq(servet_condition(p, "budget"), "used up");
 }
 
+/* Whatever figures a profile has. */
 TEST(figures_of_a_profile_that_was_not_measured_do_not_count)
 {
     char *text = read_text(FIXTURES "/nehalem-2-nodes.json"),

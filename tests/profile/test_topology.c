@@ -30,15 +30,21 @@ static struct servet_profile *from_sysfs(const char *root)
 }
 
 /* "0,2 1,3" */
+static const char *groups_in_text(const struct profile_relation *relation, char text[256])
+{
+    text[0] = '\0';
+    for (size_t i = 0, used = 0; i < relation->group_count; i++) {
+        used += (size_t)snprintf(text + used, 256 - used, "%s", i ? " " : "");
+        used += profile_set_format(&relation->groups[i], text + used, 256 - used);
+    }
+    ck_assert_uint_eq(relation->pair_count, 0);
+    return text;
+}
+
 static void assert_groups(const struct profile_relation *relation, const char *expected)
 {
-    char text[512] = "";
-    for (size_t i = 0, used = 0; i < relation->group_count; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s", i ? " " : "");
-        used += profile_set_format(&relation->groups[i], text + used, sizeof text - used);
-    }
-    ck_assert_str_eq(text, expected);
-    ck_assert_uint_eq(relation->pair_count, 0);
+    char text[256];
+    ck_assert_str_eq(groups_in_text(relation, text), expected);
 }
 
 static const struct profile_class *only_class(const struct servet_profile *profile)
@@ -48,15 +54,28 @@ static const struct profile_class *only_class(const struct servet_profile *profi
     return &profile->classes[0];
 }
 
-static void assert_layers(const struct profile_class *node, const char *const (*expected)[2],
-                          size_t count)
+/* "core 0-1 2-3, node 0-3": the layers, of which none was measured. */
+static void assert_layers(const struct profile_class *node, const char *expected)
 {
-    ck_assert_uint_eq(node->communication.layer_count, count);
-    for (size_t i = 0; i < count; i++) {
-        ck_assert_str_eq(node->communication.layers[i].name, expected[i][0]);
-        assert_groups(&node->communication.layers[i].members, expected[i][1]);
-        ck_assert(node->communication.layers[i].seconds == 0); /* not measured */
+    char text[512] = "", groups[256];
+    for (size_t i = 0, used = 0; i < node->communication.layer_count; i++) {
+        const struct profile_layer *layer = &node->communication.layers[i];
+        ck_assert(layer->seconds == 0);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", i ? ", " : "",
+                                 layer->name, groups_in_text(&layer->members, groups));
     }
+    ck_assert_str_eq(text, expected);
+}
+
+/* "0-1 2-3, 0-3": the PUs that share memory bandwidth, the worst level first. */
+static void assert_levels(const struct profile_class *node, const char *expected)
+{
+    char text[512] = "", groups[256];
+    for (size_t i = 0, used = 0; i < node->memory.level_count; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "",
+                                 groups_in_text(&node->memory.levels[i].collisions, groups));
+    }
+    ck_assert_str_eq(text, expected);
 }
 
 TEST(sysfs_describes_a_captured_smt_machine)
@@ -81,11 +100,8 @@ TEST(sysfs_describes_a_captured_smt_machine)
     ck_assert_uint_eq(node->numa_count, 3);
     ck_assert_uint_eq(node->numa[0].memory_bytes, 2048 << 10);
     ck_assert_uint_eq(node->numa[2].pus.count, 0);
-    ck_assert_uint_eq(node->memory.level_count, 1); /* package and NUMA node are the same PUs */
-    assert_groups(&node->memory.levels[0].collisions, "0-1,4-5 2-3,6-7");
-    const char *layers[][2] = {
-        {"core", "0,4 1,5 2,6 3,7"}, {"L3", "0-1,4-5 2-3,6-7"}, {"node", "0-7"}};
-    assert_layers(node, layers, 3);
+    assert_levels(node, "0-1,4-5 2-3,6-7"); /* package and NUMA node are the same PUs */
+    assert_layers(node, "core 0,4 1,5 2,6 3,7, L3 0-1,4-5 2-3,6-7, node 0-7");
 }
 
 /* Lines of /proc/cpuinfo as these processors have them; Arm's has no name. */
@@ -129,7 +145,7 @@ TEST(offline_pus_are_left_out_by_sysfs)
     put_file(root, "/sys/devices/system/cpu/online", "0-6\n");
     struct servet_profile *p = from_sysfs(root);
     assert_groups(&p->classes[0].cores, "0,4 1,5 2,6");
-    assert_groups(&p->classes[0].memory.levels[0].collisions, "0-1,4-5 2-3,6");
+    assert_levels(&p->classes[0], "0-1,4-5 2-3,6");
 }
 
 TEST(cores_of_different_caches_are_told_apart_by_sysfs)
@@ -194,37 +210,32 @@ TEST(a_narrow_mask_does_not_make_the_machine_smaller)
     ck_assert(profile_set_equal(&before->classes[0].pus, &after->classes[0].pus));
 }
 
-TEST(a_described_machine_gets_its_layers)
+TEST(a_described_machine_gets_its_layers_and_memory_levels, .loops = 5)
 {
-    struct servet_profile *p = from_hwloc("package:2 numa:2 l3:1 core:2 pu:2");
-    const char *layers[][2] = {{"core", "0-1 2-3 4-5 6-7 8-9 10-11 12-13 14-15"},
-                               {"L3", "0-3 4-7 8-11 12-15"},
-                               {"package", "0-7 8-15"},
-                               {"node", "0-15"}};
-    assert_layers(only_class(p), layers, 4);
-    ck_assert_uint_eq(p->classes[0].memory.level_count, 2); /* the NUMA node is the worse one */
-    assert_groups(&p->classes[0].memory.levels[0].collisions, "0-3 4-7 8-11 12-15");
-    assert_groups(&p->classes[0].memory.levels[1].collisions, "0-7 8-15");
+    static const struct {
+        const char *machine, *layers, *levels;
+    } machines[] = {
+        /* the NUMA node is the worse level */
+        {"package:2 numa:2 l3:1 core:2 pu:2",
+         "core 0-1 2-3 4-5 6-7 8-9 10-11 12-13 14-15, L3 0-3 4-7 8-11 12-15, package 0-7 8-15, "
+         "node 0-15",
+         "0-3 4-7 8-11 12-15, 0-7 8-15"},
+        /* Kunpeng's shape: clusters of cores that share no cache which anybody tells of */
+        {"package:2 group:2 core:2 pu:1", "group 0-1 2-3 4-5 6-7, package 0-3 4-7, NUMA node 0-7",
+         "0-1 2-3 4-5 6-7, 0-3 4-7, 0-7"},
+        /* dies and clusters */
+        {"package:1 die:2 group:2 core:2 pu:1", NULL, "0-1 2-3 4-5 6-7, 0-3 4-7, 0-7"},
+        /* an L2 says it already */
+        {"package:2 group:2 l2:1 core:2 pu:1", NULL, "0-3 4-7, 0-7"},
+        /* Finis Terrae's shape: two packages (buses) in each NUMA node (cell) */
+        {"numa:2 package:2 core:2 pu:1", NULL, "0-1 2-3 4-5 6-7, 0-3 4-7"},
+    };
+    struct servet_profile *p = from_hwloc(machines[_i].machine);
+    if (machines[_i].layers) {
+        assert_layers(only_class(p), machines[_i].layers);
+    }
+    assert_levels(only_class(p), machines[_i].levels);
     ck_assert_str_eq(p->nodes[0].names, "localhost");
-}
-
-/* Kunpeng's shape: clusters of cores that share no cache which anybody tells of. */
-TEST(clusters_and_dies_are_levels_of_their_own)
-{
-    struct servet_profile *p = from_hwloc("package:2 group:2 core:2 pu:1");
-    const struct profile_class *node = only_class(p);
-    ck_assert_uint_eq(node->memory.level_count, 3);
-    assert_groups(&node->memory.levels[0].collisions, "0-1 2-3 4-5 6-7");
-    assert_groups(&node->memory.levels[1].collisions, "0-3 4-7");
-    assert_groups(&node->memory.levels[2].collisions, "0-7"); /* one NUMA node */
-    const char *layers[][2] = {
-        {"group", "0-1 2-3 4-5 6-7"}, {"package", "0-3 4-7"}, {"NUMA node", "0-7"}};
-    assert_layers(node, layers, 3);
-    p = from_hwloc("package:1 die:2 group:2 core:2 pu:1"); /* both */
-    ck_assert_uint_eq(only_class(p)->memory.level_count, 3);
-    assert_groups(&only_class(p)->memory.levels[1].collisions, "0-3 4-7");
-    p = from_hwloc("package:2 group:2 l2:1 core:2 pu:1"); /* an L2 says it already */
-    ck_assert_uint_eq(only_class(p)->memory.level_count, 2);
 }
 
 /* Seen red: it was waited for a writer. */
@@ -261,20 +272,7 @@ TEST(clusters_and_dies_are_read_by_sysfs, .loops = 2)
     static const char *const files[] = {"cluster_cpus_list", "die_cpus_list"};
     const char *root = scratch_folder();
     put_clusters(root, files[_i], "0-3\n", "4-7\n");
-    struct servet_profile *p = from_sysfs(root);
-    const struct profile_class *node = only_class(p);
-    ck_assert_uint_eq(node->memory.level_count, 2);
-    assert_groups(&node->memory.levels[0].collisions, "0-3 4-7");
-    assert_groups(&node->memory.levels[1].collisions, "0-7");
-}
-
-/* Finis Terrae's shape: two packages (buses) in each NUMA node (cell). */
-TEST(packages_inside_a_numa_node_are_the_worse_level)
-{
-    struct servet_profile *p = from_hwloc("numa:2 package:2 core:2 pu:1");
-    ck_assert_uint_eq(p->classes[0].memory.level_count, 2);
-    assert_groups(&p->classes[0].memory.levels[0].collisions, "0-1 2-3 4-5 6-7");
-    assert_groups(&p->classes[0].memory.levels[1].collisions, "0-3 4-7");
+    assert_levels(only_class(from_sysfs(root)), "0-3 4-7, 0-7");
 }
 
 TEST(hybrid_cores_keep_their_kinds_and_caches)

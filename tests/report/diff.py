@@ -57,9 +57,3 @@ assert len(found["mappings"]) == other.count("mapping  "), found
 gone = changed(lambda p: node(p)["caches"].pop())
 assert {"where": "node class 0", "figure": "L3 effective size", "value": "8 MiB"} in as_json()["gone"]
 assert "gone     node class 0: L3 effective size: 8 MiB\n" in gone, gone
-
-for arguments, status, says in ((["--diff", old], 2, "expected two profiles"), (["--diff", old, old, old], 2, "got a third"),
-                                (["--diff", "--bsp", old, old], 2, "expected one of them"), (["--map", "4", old], 2, "--map"),
-                                (["--map", "0", "--html", "x", old], 2, "--map: expected an integer from 1")):
-    done = subprocess.run([show, *arguments], capture_output=True, text=True, cwd=folder)
-    assert done.returncode == status and done.stderr.count("\n") == 1 and says in done.stderr, done
