@@ -9,16 +9,37 @@
 #include "preload/node/registry.h"
 #include "preload/place/places.h"
 #include "preload/place/priority_cache.h"
+#include "preload/place/profile.h"
 #include "profile/base/cli.h"
 #include "profile/base/launchers.h"
+
+/* Does SERVET_MEMBIND ask for a tier of memory that the node has not? False where nothing is known
+ * of the node. */
+static bool lacks_tier(const struct pin_command *command)
+{
+    static const struct profile_mask nowhere;
+    static const struct profile_set all;
+    struct pin_launcher quiet = command->launcher;
+    struct servet_profile *profile;
+    struct pin_memory memory;
+    char source[PIN_SOURCE_SIZE];
+    quiet.node_rank = 1; /* what the profile lacks is said when the plan is made */
+    if (pin_profile_read(&command->options, &quiet, &all, &profile, source) < 0) {
+        return false;
+    }
+    const struct pin_memory_request request = {.node_class = profile_class_here(profile),
+                                               .own = &nowhere};
+    const int rc = pin_memory_decide(command->options.membind, &request, &memory);
+    profile_free(profile);
+    return rc == 0 && memory.no_tier;
+}
 
 static void check_membind(const struct pin_command *command)
 {
     const char *name =
         command->values[PIN_MEMBIND] ? "--membind" : pin_option_table[PIN_MEMBIND].name;
     const bool unknown = command->options.membind == PIN_MEMBIND_UNKNOWN;
-    if (!unknown && (command->options.membind < PIN_MEMBIND_FAST ||
-                     !pin_plan_lacks_tier(&command->options, &command->launcher))) {
+    if (!unknown && (command->options.membind < PIN_MEMBIND_FAST || !lacks_tier(command))) {
         return;
     }
     if (!pin_command_speaks(command)) {

@@ -9,7 +9,7 @@
 
 #include "preload/base/next.h"
 #include "preload/node/log.h"
-#include "preload/place/life.h"
+#include "preload/place/process.h"
 #include "profile/base/nearness.h"
 
 /* The process's PUs before; empty: it has not been looked at. */
@@ -25,40 +25,15 @@ static bool find_near(const char *bus_id, struct profile_mask *out)
     return !profile_mask_empty(out) && !profile_mask_equal(out, &before);
 }
 
-/* Is the main thread where we, or its start, put it? */
-static bool main_is_ours(void)
-{
-    struct profile_mask now, placed = {0};
-    pin_process_note_start();
-    const int32_t pu = atomic_load(&pin_life.gave_up) ? MAIN_FREE : pin_process_main_pu();
-    if (pu >= 0) {
-        profile_mask_add(&placed, (uint32_t)pu);
-    }
-    return pu != MAIN_LEFT && profile_mask_get(pin_life.pid, &now) == 0 &&
-           profile_mask_equal(&now, pu >= 0 ? &placed : &pin_here.start);
-}
-
 static bool may_move(void)
 {
-    if (!pin_here.options.follow || (!pin_process_active() && !atomic_load(&pin_life.gave_up))) {
+    if (!pin_here.options.follow || (!pin_process_active() && !pin_process_gave_up())) {
         return false;
     }
-    if (pin_life_state() == IDLE) {
+    if (pin_process_wants_plan(PIN_REST_COMES)) {
         pin_launcher_read(pin_here.options.rebind, &pin_here.launcher);
     }
-    return pin_here.launcher.node_ranks <= 1 && main_is_ours();
-}
-
-static void move_to(const struct profile_mask *mask)
-{
-    const bool planned = pin_life_state() == PLANNED;
-    pin_process_lock();
-    pin_here.start = pin_here.children = *mask;
-    pin_process_unlock();
-    if (planned) {
-        pin_process_give_up();
-    }
-    (void)profile_mask_set(pin_life.pid, mask);
+    return pin_here.launcher.node_ranks <= 1 && pin_process_main_is_ours();
 }
 
 /* NULL: the process has taken several devices, and goes back. 0; -EPERM: it is left for good. */
@@ -75,7 +50,7 @@ PIN_EXPORT int servet_pin_follow(const char *bus_id)
     const bool found = bus_id && find_near(bus_id, &near);
     const struct profile_mask *target = found ? &near : &before;
     if (!profile_mask_equal(target, &pin_here.start)) {
-        move_to(target);
+        pin_process_start_on(target);
         pin_log(pin_here.options.verbose, "%s%s", found ? "near the GPU at " : "near no GPU",
                 found ? bus_id : "");
     }

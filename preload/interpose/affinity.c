@@ -51,8 +51,7 @@ static bool counts_pus(const void *caller)
     enum pin_owner owner = pin_owner_of_code(caller, &dso);
     return owner == PIN_RUNTIME || owner == PIN_POOL || is_python(dso) ||
            pin_owner_program_is_managed() ||
-           (!pin_process_has_openmp() && !pin_process_get()->launcher.name &&
-            !pin_owner_looks(dso));
+           (!pin_process_has_openmp() && !pin_here.launcher.name && !pin_owner_looks(dso));
 }
 
 /* Does it put threads back on the whole set without choosing a place for them? */

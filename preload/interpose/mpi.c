@@ -32,10 +32,10 @@ static __thread int depth __attribute__((tls_model("initial-exec")));
 
 /* The tracer has to be there before the program is: what is loaded later comes behind the MPI
  * library. */
-static void look_for_tracer(const struct pin_process *process)
+static void look_for_tracer(void)
 {
-    const struct pin_options *options = &process->options;
-    if ((!options->trace && !options->auto_priority) || process->launcher.node_rank > 0 ||
+    const struct pin_options *options = &pin_here.options;
+    if ((!options->trace && !options->auto_priority) || pin_here.launcher.node_rank > 0 ||
         dlsym(RTLD_DEFAULT, "servet_trace_version")) {
         return;
     }
@@ -44,33 +44,34 @@ static void look_for_tracer(const struct pin_process *process)
                 options->trace ? "SERVET_TRACE" : "SERVET_AUTO");
 }
 
-/* The outermost entry makes the plan first; the library's own threads are kept from its PUs. */
-static struct pin_process *enter(void)
+/* The outermost entry makes the plan first; the library's own threads are kept from its PUs. Has it
+ * pinned the main thread to the whole plan? */
+static bool enter(void)
 {
     if (depth++ > 0 || !pin_process_active() ||
-        (!pin_process_get()->options.force && pin_owner_program_is_managed())) {
-        return NULL;
+        (!pin_here.options.force && pin_owner_program_is_managed())) {
+        return false;
     }
     int saved = errno;
     pin_libc_find_all();
-    struct pin_process *process = pin_process_plan(PIN_RANK_COMES);
+    const bool planned = pin_process_plan(PIN_RANK_COMES);
     pin_process_lock();
-    bool widened = process && pin_process_widen_main(process);
+    const bool widened = planned && pin_process_widen_main();
     pin_process_unlock();
-    look_for_tracer(pin_process_get());
+    look_for_tracer();
     errno = saved;
-    return widened ? process : NULL;
+    return widened;
 }
 
-static void leave(struct pin_process **process)
+static void leave(const bool *widened)
 {
     depth--;
-    if (!*process) {
+    if (!*widened) {
         return;
     }
     int saved = errno;
     pin_process_lock();
-    pin_process_narrow_main(*process);
+    pin_process_narrow_main();
     pin_process_unlock();
     pin_check_laid(pin_process_main_pu());
     errno = saved;
@@ -85,7 +86,7 @@ static void leave(struct pin_process **process)
         static type(*real) parameters;                                                             \
         if (!PIN_ONCE(real, pin_next(#name)))                                                      \
             return (type)(missing);                                                                \
-        struct pin_process *process __attribute__((cleanup(leave), unused)) = enter();             \
+        const bool widened __attribute__((cleanup(leave), unused)) = enter();                      \
         return real arguments;                                                                     \
     }
 

@@ -121,7 +121,7 @@ static struct pin_thread *prepare_free(const struct creation *call, enum profile
 /* Born where its creator's process may run. */
 static struct pin_thread *prepare_brief(const struct creation *call)
 {
-    const struct pin_options *options = &pin_process_get()->options;
+    const struct pin_options *options = &pin_here.options;
     const bool is_seen = options->verbose || options->report || pin_process_view();
     return is_seen || pin_brief_is_sampled(call->code)
                ? new_record(call, PROFILE_ROLE_BRIEF, PROFILE_BY_KERNEL)
@@ -129,37 +129,37 @@ static struct pin_thread *prepare_brief(const struct creation *call)
 }
 
 /* A thread that keeps the mask which its attributes, or its creator's, were given. */
-static void note_kept(struct pin_process *process, const char *dso)
+static void note_kept(const char *dso)
 {
-    process->pools.pool[pin_pools_find(&process->pools, dso)].cause = PIN_CAUSE_MASK;
+    pin_here.pools.pool[pin_pools_find(&pin_here.pools, dso)].cause = PIN_CAUSE_MASK;
 }
 
 /* The team is the first OpenMP runtime's whose threads the main thread makes; of any other runtime,
  * and where another thread makes them, they are a library's. */
-static bool is_of_team(struct pin_process *process, const struct creation *call, unsigned pool)
+static bool is_of_team(const struct creation *call, unsigned pool)
 {
-    if (call->owner == PIN_RUNTIME && process->pools.team == PIN_POOLS && pin_process_is_main()) {
-        process->pools.team = pool;
+    if (call->owner == PIN_RUNTIME && pin_here.pools.team == PIN_POOLS && pin_process_is_main()) {
+        pin_here.pools.team = pool;
     }
-    return process->pools.team == pool;
+    return pin_here.pools.team == pool;
 }
 
 /* OpenMP threads of a rank that are more than its part of the node, and wait busily because they
  * are no more than the PUs that the runtime counted when the program began: then each that waits
  * takes the PU of the one it waits for. Under servet-pin the runtime has counted that part. */
-static bool outgrows_its_part(const struct pin_process *process)
+static bool outgrows_its_part(void)
 {
     const char *policy = pin_environment("OMP_WAIT_POLICY");
-    return process->launcher.local_size > 1 && !process->places_exported &&
-           process->pools.count < profile_mask_count(&process->start) &&
+    return pin_here.launcher.local_size > 1 && !pin_here.places_exported &&
+           pin_here.pools.count < profile_mask_count(&pin_here.start) &&
            !(policy && strcasecmp(policy, "passive") == 0);
 }
 
 /* To be done before a thread can be made. */
 enum wish { NO_WISH, WATCH_STARTS, ALL_ENDS };
 
-static struct pin_thread *prepare_worker(struct pin_process *process, const struct creation *call,
-                                         size_t wanted, enum wish *wish)
+static struct pin_thread *prepare_worker(const struct creation *call, size_t wanted,
+                                         enum wish *wish)
 {
     if (pin_watch_is_due()) {
         *wish = WATCH_STARTS;
@@ -167,31 +167,31 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const stru
     }
     const enum profile_role role =
         call->owner == PIN_APPLICATION ? PROFILE_ROLE_THREAD : PROFILE_ROLE_WORKER;
-    const unsigned pool = pin_pools_find(&process->pools, call->dso);
-    const bool team = is_of_team(process, call, pool);
-    const bool fits = !team || wanted != PIN_NO_PLACE || pin_pools_team_fits(&process->pools);
-    if (!fits && outgrows_its_part(process)) {
+    const unsigned pool = pin_pools_find(&pin_here.pools, call->dso);
+    const bool team = is_of_team(call, pool);
+    const bool fits = !team || wanted != PIN_NO_PLACE || pin_pools_team_fits(&pin_here.pools);
+    if (!fits && outgrows_its_part()) {
         *wish = ALL_ENDS;
-        pin_pools_note_cause(&process->pools, pool);
+        pin_pools_note_cause(&pin_here.pools, pool);
         return NULL;
     }
-    if ((team && fits) || process->launcher.name) {
-        pin_process_pin_main(process);
+    if ((team && fits) || pin_here.launcher.name) {
+        pin_process_pin_main();
     }
     struct pin_thread *thread = new_record(call, role, PROFILE_BY_SERVET);
     if (!thread) {
         return NULL;
     }
-    pin_process_put_memory(process);
+    pin_process_put_memory();
     thread->pool = pool;
-    thread->place = pin_pools_admit(&process->pools, pool, wanted, pin_process_leave);
+    thread->place = pin_pools_admit(&pin_here.pools, pool, wanted, pin_process_leave);
     if (thread->place == PIN_NO_PLACE) {
         atomic_store(&thread->decider, PROFILE_BY_KERNEL);
         return thread;
     }
-    const struct pin_place *place = &process->pools.places[thread->place];
+    const struct pin_place *place = &pin_here.pools.places[thread->place];
     atomic_store(&thread->pu, (int)place->pu);
-    pin_process_make_room(process, place->pu);
+    pin_process_make_room(place->pu);
     return thread;
 }
 
@@ -203,8 +203,7 @@ static bool is_apart(const struct creation *call)
 
 static struct pin_thread *prepare_record(const struct creation *call, enum wish *wish)
 {
-    struct pin_process *process = pin_process_get();
-    const bool force = process->options.force;
+    const bool force = pin_here.options.force;
     if (pin_process_is_broken()) {
         *wish = ALL_ENDS;
         return NULL;
@@ -217,34 +216,33 @@ static struct pin_thread *prepare_record(const struct creation *call, enum wish 
     if (!pin_process_is_planned()) {
         return NULL;
     }
-    const size_t wanted = process->places_exported && call->asked >= 0
-                              ? pin_pools_place_of(&process->pools, (uint32_t)call->asked)
+    const size_t wanted = pin_here.places_exported && call->asked >= 0
+                              ? pin_pools_place_of(&pin_here.pools, (uint32_t)call->asked)
                               : PIN_NO_PLACE;
-    if (pin_process_left_to_user(process)) {
-        pin_process_say_main_stays(process);
+    if (pin_process_left_to_user()) {
+        pin_process_say_main_stays();
         return call->chosen ? NULL : prepare_free(call, PROFILE_ROLE_WORKER, PROFILE_BY_USER);
     }
     if (wanted == PIN_NO_PLACE && !force && call->chosen) {
-        note_kept(process, call->dso);
+        note_kept(call->dso);
         return NULL;
     }
-    if (wanted == PIN_NO_PLACE && !force && pin_process_thread_is_bound(process)) {
-        pin_process_say_main_stays(process);
-        note_kept(process, call->dso);
+    if (wanted == PIN_NO_PLACE && !force && pin_process_thread_is_bound()) {
+        pin_process_say_main_stays();
+        note_kept(call->dso);
         return NULL;
     }
-    return prepare_worker(process, call, wanted, wish);
+    return prepare_worker(call, wanted, wish);
 }
 
 static void give_up(const struct creation *call)
 {
-    const struct pin_process *process = pin_process_get();
-    pin_log(process->options.verbose && pin_process_is_broken(),
+    pin_log(pin_here.options.verbose && pin_process_is_broken(),
             "a thread was killed while it placed another: nothing is placed");
-    pin_log(process->options.verbose && !pin_process_is_broken(),
+    pin_log(pin_here.options.verbose && !pin_process_is_broken(),
             "rank %u of %u has more threads of %s than PUs: nothing is placed (servet-pin in "
             "front of the program would)",
-            process->launcher.local_rank, process->launcher.local_size, call->dso);
+            pin_here.launcher.local_rank, pin_here.launcher.local_size, call->dso);
     pin_process_give_up();
 }
 
@@ -292,8 +290,7 @@ static struct pin_thread *prepare_thread(struct creation *call)
         return NULL;
     }
     pin_shield_raise(&shield); /* pthread_create() is no cancellation point */
-    if (pin_process_may_call() &&
-        (pin_process_get()->options.force || !pin_owner_program_is_managed())) {
+    if (pin_process_may_call() && (pin_here.options.force || !pin_owner_program_is_managed())) {
         call->owner = pin_owner_of_thread(call->start, call->argument, &call->dso, &call->code);
         if (call->owner == PIN_RUNTIME) {
             pin_process_openmp_found();
@@ -319,9 +316,9 @@ static void end_thread(struct pin_thread *thread, bool lived)
     const uint64_t now_ns = profile_now_ns();
     pin_process_lock();
     const bool brief = lived && pin_brief_ended(thread->routine, now_ns - thread->born_ns);
-    pin_pools_end(&pin_process_get()->pools, thread, brief);
+    pin_pools_end(&pin_here.pools, thread, brief);
     pin_record_give_back(thread);
-    const bool was_last = pin_pools_threads(&pin_process_get()->pools) == 0;
+    const bool was_last = pin_pools_threads(&pin_here.pools) == 0;
     pin_process_unlock();
     if (was_last) {
         (void)pin_watch_stop();
@@ -350,18 +347,17 @@ static void say_thread(const struct pin_thread *thread)
 /* The PU that the thread was made on; PIN_LEFT: that of its creator, or any of the process. */
 static void take_place(struct pin_thread *thread, int32_t made_on)
 {
-    const struct pin_process *process = pin_process_get();
     int rc = pin_process_take_place(thread, made_on);
     const int32_t pu = atomic_load(&thread->pu);
     if (!pin_process_active()) {
         return; /* a sandbox has come since the thread was made, or all was given up */
     }
     atomic_store(&thread->report_line,
-                 pin_report_begin(&process->options, thread->role, pu < 0 ? -1 : pu,
+                 pin_report_begin(thread->role, pu < 0 ? -1 : pu,
                                   (enum profile_decider)atomic_load(&thread->decider)));
     if (rc < 0 && rc != -ECANCELED && pu >= 0) {
         pin_failure("cannot pin a thread to PU %d: %s", pu, strerrordesc_np(-rc));
-    } else if (rc == 0 && process->options.verbose) {
+    } else if (rc == 0 && pin_here.options.verbose) {
         say_thread(thread);
     }
 }
@@ -369,7 +365,7 @@ static void take_place(struct pin_thread *thread, int32_t made_on)
 /* A line that is written must not be the end of a thread that has not begun. */
 static void begin_thread(struct pin_thread *thread)
 {
-    const struct pin_options *options = &pin_process_get()->options;
+    const struct pin_options *options = &pin_here.options;
     struct pin_shield shield;
     if (thread->pool == PIN_POOLS && thread->made_on == PIN_LEFT && !options->verbose &&
         !options->report) {
@@ -514,7 +510,7 @@ static bool is_refusal(int error)
 __attribute__((noinline)) static void lose_place(struct pin_thread *thread, int error)
 {
     pin_process_lock();
-    pin_pools_lose(&pin_process_get()->pools, thread);
+    pin_pools_lose(&pin_here.pools, thread);
     thread->made_on = is_refusal(error) ? PIN_LEFT : -1;
     pin_process_unlock();
 }

@@ -11,7 +11,7 @@
 #include "preload/node/log.h"
 #include "preload/node/neighbours.h"
 #include "preload/node/registry.h"
-#include "preload/place/life.h"
+#include "preload/place/process.h"
 #include "preload/place/why.h"
 #include "profile/base/format_safe.h"
 #include "profile/text/record.h"

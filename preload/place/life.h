@@ -9,8 +9,6 @@
 #include "preload/base/shield.h"
 #include "preload/place/process.h"
 
-extern struct pin_process pin_here;
-
 enum { NEW, IDLE, PLANNED, FAILED, RETIRED };
 enum { MAIN_FREE = -1, MAIN_LOOSE = PIN_LEFT, MAIN_CLAIMED = -3, MAIN_LEFT = -4 };
 

@@ -145,7 +145,7 @@ int pin_process_take_place(struct pin_thread *thread, int32_t made_on)
     const int32_t pu = atomic_load(&thread->pu);
     pin_process_unlock();
     pin_self.record = thread;
-    if (atomic_load(&pin_life.gave_up)) {
+    if (pin_process_gave_up()) {
         return made_on >= 0 ? profile_mask_set(0, &pin_here.children) : 0;
     }
     if (pu >= 0) {
@@ -285,6 +285,35 @@ void pin_process_give_up(void)
 {
     atomic_store(&pin_life.gave_up, true);
     shut_everybody();
+}
+
+bool pin_process_gave_up(void)
+{
+    return atomic_load(&pin_life.gave_up);
+}
+
+bool pin_process_main_is_ours(void)
+{
+    struct profile_mask now, placed = {0};
+    pin_process_note_start();
+    const int32_t pu = pin_process_gave_up() ? MAIN_FREE : pin_process_main_pu();
+    if (pu >= 0) {
+        profile_mask_add(&placed, (uint32_t)pu);
+    }
+    return pu != MAIN_LEFT && profile_mask_get(pin_life.pid, &now) == 0 &&
+           profile_mask_equal(&now, pu >= 0 ? &placed : &pin_here.start);
+}
+
+void pin_process_start_on(const struct profile_mask *mask)
+{
+    const bool planned = pin_process_is_planned();
+    pin_process_lock();
+    pin_here.start = pin_here.children = *mask;
+    pin_process_unlock();
+    if (planned) {
+        pin_process_give_up();
+    }
+    (void)profile_mask_set(pin_life.pid, mask);
 }
 
 void pin_process_shut(bool everybody)

@@ -13,6 +13,7 @@
 #include "preload/node/log.h"
 #include "preload/node/registry.h"
 #include "preload/place/places.h"
+#include "preload/place/profile.h"
 #include "profile/base/format_safe.h"
 #include "profile/base/launchers.h"
 #include "profile/query.h"
@@ -32,72 +33,12 @@ struct planning {
     struct profile_mask left;
     struct profile_set allowed, taken;
     struct pin_company *company;    /* on each of `allowed`; NULL: not counted */
-    char found[PATH_MAX];           /* where the look-up finds a profile */
-    const char *path;               /* of the profile; NULL: there is none */
     struct servet_profile *profile; /* NULL: not read yet */
     size_t usable;                  /* PUs allowed that the profile knows */
     size_t known_workers;           /* ranks or threads that will come; 0: one by one, any number */
     struct map_node_view view;
     enum map_priority priority;
 };
-
-/* Figures of single NUMA nodes are left aside unless memory goes by them. */
-static int load_profile(const struct planning *planning, struct servet_profile **out,
-                        struct servet_error *error)
-{
-    struct servet_profile *profile;
-    int code = planning->options->membind >= PIN_MEMBIND_FAST
-                   ? profile_load(planning->path, &profile, error)
-                   : profile_load_node(planning->path, &profile, error);
-    if (code < 0) {
-        return code;
-    }
-    code = profile_matches(profile, "", &planning->allowed, error);
-    if (code < 0) {
-        profile_free(profile);
-        return code;
-    }
-    *out = profile;
-    return 0;
-}
-
-static int topology_profile(const struct planning *planning, const char *why, struct pin_plan *plan,
-                            struct servet_profile **out)
-{
-    struct servet_error error = {0};
-    int code = profile_from_sysfs("", out, &error);
-    if (code < 0 && planning->launcher->node_rank == 0) {
-        pin_log(planning->options->verbose, "threads are not pinned: %s", error.text);
-    }
-    snprintf(plan->source, sizeof plan->source, "declared topology, %s", why);
-    return code;
-}
-
-static void find_path(struct planning *planning)
-{
-    planning->path = planning->options->profile;
-    if (!planning->path && profile_find(planning->found, sizeof planning->found) == 0) {
-        planning->path = planning->found;
-    }
-}
-
-/* The profile there, or the declared topology; what is wrong with it is said by each program. */
-static int read_profile(struct planning *planning, struct pin_plan *plan)
-{
-    struct servet_error error = {0};
-    if (!planning->path) {
-        return topology_profile(planning, "no profile found", plan, &planning->profile);
-    }
-    if (load_profile(planning, &planning->profile, &error) == 0) {
-        snprintf(plan->source, sizeof plan->source, "%.200s", planning->path);
-        return 0;
-    }
-    if (planning->launcher->node_rank == 0) { /* else said once for all */
-        pin_failure("%s; using the declared topology instead%s", error.text,
-                    planning->launcher->node_ranks > 1 ? " (as all ranks of the job here)" : "");
-    }
-    return topology_profile(planning, "profile not usable", plan, &planning->profile);
-}
 
 static int map_order(const struct planning *planning, size_t count, uint32_t *out,
                      struct servet_error *error)
@@ -565,9 +506,11 @@ static int place_among_others(struct planning *planning, struct pin_registry *re
     struct profile_mask busy, taken = {0};
     const bool together = count_dividers(planning) > 1;
     int rc = set_pus(planning, &taken);
-    if (rc == 0) {
-        rc = read_profile(planning, plan);
+    if (rc < 0) {
+        return rc;
     }
+    rc = pin_profile_read(planning->options, planning->launcher, &planning->allowed,
+                          &planning->profile, plan->source);
     if (rc < 0) {
         return rc;
     }
@@ -610,7 +553,6 @@ int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *r
     if (pin_plan_meets_unseen(request->options, registry, request->allowed)) {
         return -EXDEV;
     }
-    find_path(&planning);
     int rc = place_among_others(&planning, registry, &plan);
     free(planning.company);
     profile_free(planning.profile);
@@ -622,24 +564,6 @@ int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *r
         pin_plan_free(&plan);
     }
     return rc;
-}
-
-bool pin_plan_lacks_tier(const struct pin_options *options, const struct pin_launcher *launcher)
-{
-    struct pin_launcher quiet = *launcher;
-    quiet.node_rank = 1; /* what the profile lacks is said when the plan is made */
-    struct planning planning = {.options = options, .launcher = &quiet};
-    struct pin_plan plan = {0};
-    find_path(&planning);
-    if (read_profile(&planning, &plan) < 0) {
-        return false;
-    }
-    const struct profile_mask nowhere = {0};
-    const struct pin_memory_request request = {.node_class = profile_class_here(planning.profile),
-                                               .own = &nowhere};
-    int rc = pin_memory_decide(options->membind, &request, &plan.memory);
-    profile_free(planning.profile);
-    return rc == 0 && plan.memory.no_tier;
 }
 
 void pin_plan_free(struct pin_plan *plan)

@@ -17,6 +17,7 @@
 #include "preload/place/launcher.h"
 #include "preload/place/memory.h"
 #include "preload/place/options.h"
+#include "preload/place/profile.h"
 #include "profile/base/mask.h"
 
 struct pin_plan {
@@ -30,7 +31,7 @@ struct pin_plan {
     struct profile_mask ours;  /* the registry knows that this process has them */
     struct pin_memory memory;  /* where its pages go */
     struct profile_mask own;   /* those of `pus` that OpenMP runtimes see as theirs */
-    char source[256];          /* the file that it was made from, or the declared topology */
+    char source[PIN_SOURCE_SIZE];
 };
 
 /* The request for a plan. */
@@ -64,10 +65,6 @@ bool pin_plan_meets_unseen(const struct pin_options *options, const struct pin_r
  * unseen ones; -errno (said on stderr). */
 int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *registry,
                   struct pin_plan *out);
-
-/* Does the options' SERVET_MEMBIND ask for a tier of memory that the node has not? False where
- * nothing is known of the node. */
-bool pin_plan_lacks_tier(const struct pin_options *options, const struct pin_launcher *launcher);
 
 void pin_plan_free(struct pin_plan *plan);
 

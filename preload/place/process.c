@@ -44,7 +44,6 @@
 #include "preload/base/owner.h"
 #include "preload/base/pages.h"
 #include "preload/node/log.h"
-#include "preload/node/registry.h"
 #include "preload/place/life.h"
 #include "preload/place/places.h"
 #include "preload/place/report.h"
@@ -91,7 +90,7 @@ static pid_t known_number(void)
  * object's runs last). No call of the kernel is made but one of the loader's (fstat), where a line
  * may come of the variables, and getcwd() for a file's name without a folder. In a privileged
  * program (AT_SECURE) the shim does nothing for good. */
-static void start_process(void)
+__attribute__((constructor)) static void start_process(void)
 {
     if (pin_life_state() != NEW) {
         return;
@@ -119,11 +118,6 @@ static void start_process(void)
     atomic_store_explicit(&pin_life.state, off ? RETIRED : IDLE, memory_order_release);
 }
 
-__attribute__((constructor)) static void constructor(void)
-{
-    start_process();
-}
-
 bool pin_process_active(void)
 {
     start_process();
@@ -138,11 +132,6 @@ bool pin_process_is_main(void)
     return pin_self.is_main;
 }
 
-struct pin_process *pin_process_get(void)
-{
-    return &pin_here;
-}
-
 void pin_process_ends_here(void)
 {
     if (pin_life_state() == IDLE && pin_here.has_chosen && getpid() == pin_life.pid) {
@@ -151,15 +140,6 @@ void pin_process_ends_here(void)
 }
 
 /* -- the plan -- */
-
-static void recall_priority(void)
-{
-    pin_here.recalled_priority =
-        pin_priority_cache_apply(&pin_here.options, NULL, &pin_here.recalled);
-    if (pin_here.recalled_priority) {
-        pin_report_choice(NULL, pin_here.options.verbose, &pin_here.recalled);
-    }
-}
 
 static void end_planning(void)
 {
@@ -183,59 +163,19 @@ void pin_process_note_start(void)
 }
 
 /* Has the program, or a runtime in it, changed the main thread's mask since it started? */
-static bool main_is_bound(const struct pin_process *this)
+static bool main_is_bound(void)
 {
     static struct profile_mask now;
     PIN_NEEDS_LOCK();
-    if (this->start_is_lost) {
+    if (pin_here.start_is_lost) {
         return true;
     }
-    if (profile_mask_get(pin_life.pid, &now) < 0 || profile_mask_equal(&now, &this->start)) {
+    if (profile_mask_get(pin_life.pid, &now) < 0 || profile_mask_equal(&now, &pin_here.start)) {
         return false;
     }
     /* A runtime that follows servet-pin's places puts the main thread where we would. */
-    return !this->places_exported || !profile_mask_has(&now, this->plan.pus[0]) ||
+    return !pin_here.places_exported || !profile_mask_has(&now, pin_here.plan.pus[0]) ||
            profile_mask_count(&now) != 1;
-}
-
-static const char *why_alone(void)
-{
-    return pin_here.registry.on ? "alone in a container: other programs are not seen"
-                                : "without locks on this node: other programs are not seen";
-}
-
-/* Reads the environment, the launcher and the user's choices; once in each process. */
-static void look_around(void)
-{
-    pin_launcher_read(pin_here.options.rebind, &pin_here.launcher);
-    if (pin_here.launcher.node_rank == 0) {
-        pin_options_say_refused(&pin_here.options);
-    }
-    pin_here.children = pin_here.start;
-    pin_here.places_exported =
-        pin_places_read(&pin_here.launcher, pin_owner_runtime_loaded(), &pin_here.children);
-    pin_launcher_allowed(&pin_here.launcher, &pin_here.children, &pin_here.allowed);
-    pin_here.users_choice = pin_here.places_exported ? NULL : pin_users_places();
-    if (pin_here.users_choice && pin_owner_runtime_loaded()) {
-        pin_process_openmp_found();
-    }
-    recall_priority();
-    pin_here.pools =
-        (struct pin_pools){.team = PIN_POOLS,
-                           .main_place = PIN_NO_PLACE,
-                           .rank = pin_here.launcher.local_size > 1 || pin_here.places_exported,
-                           .registry = &pin_here.registry,
-                           .is_gone = pin_process_thread_is_gone};
-    if (!pin_here.options.no_registry) {
-        int rc =
-            pin_registry_open(&pin_here.registry, pin_here.options.registry, pin_here.launcher.job);
-        if (rc == 0 && !pin_here.places_exported) {
-            pin_registry_release(&pin_here.registry);
-        }
-        pin_log(rc < 0 && pin_here.options.verbose, "%s: %s; other jobs on this node are not seen",
-                pin_here.registry.path, rc < 0 ? strerrordesc_np(-rc) : "");
-        pin_log(rc == 0 && pin_here.registry.alone && pin_here.options.verbose, "%s", why_alone());
-    }
 }
 
 /* The threads that the plan is made for; 0: any number. */
@@ -292,7 +232,7 @@ static bool make_plan(enum pin_comes comes)
         return false;
     }
     if (atomic_load(&pin_life.main_pu) == MAIN_FREE) {
-        (void)pin_report_begin(&pin_here.options, PROFILE_ROLE_MAIN, -1, PROFILE_BY_KERNEL);
+        (void)pin_report_begin(PROFILE_ROLE_MAIN, -1, PROFILE_BY_KERNEL);
     }
     install_plan(&plan, places, comes == PIN_TEAM_COMES ? threads : 0);
     return true;
@@ -303,7 +243,7 @@ static enum pin_comes planning_for;
 static void make_plan_aside(void)
 {
     if (pin_life_state() == IDLE) {
-        look_around();
+        pin_process_look_around();
     }
     if (!make_plan(planning_for)) {
         leave_idle(FAILED);
@@ -361,13 +301,13 @@ bool pin_process_may_call(void)
     return !is_retired();
 }
 
-struct pin_process *pin_process_plan(enum pin_comes comes)
+bool pin_process_plan(enum pin_comes comes)
 {
     const bool outside = pin_self.inside;
     pin_life.called_mpi |= comes == PIN_RANK_COMES;
     if (!pin_process_may_call() || !pin_process_wants_plan(comes) ||
         atomic_exchange(&pin_life.planning, true)) {
-        return pin_life_state() == PLANNED ? &pin_here : NULL;
+        return pin_process_is_planned();
     }
     PIN_TAKES(HOLDS_PLANNING);
     pin_self.inside = true;
@@ -381,7 +321,7 @@ struct pin_process *pin_process_plan(enum pin_comes comes)
     }
     pin_self.inside = outside;
     end_planning();
-    return pin_life_state() == PLANNED ? &pin_here : NULL;
+    return pin_process_is_planned();
 }
 
 /* -- the lock -- */
@@ -418,25 +358,26 @@ void pin_process_unlock(void)
 
 /* -- who has chosen already -- */
 
-bool pin_process_thread_is_bound(const struct pin_process *this)
+bool pin_process_thread_is_bound(void)
 {
     static struct profile_mask now;
     PIN_NEEDS_LOCK();
     if (pin_self.is_main && pin_process_main_pu() == MAIN_FREE) {
-        return main_is_bound(this);
+        return main_is_bound();
     }
     if (pin_life_has_given_mask() || profile_mask_get(0, &now) < 0) {
         return false;
     }
-    return !profile_mask_equal(&now, &this->start) && !profile_mask_equal(&now, &this->children) &&
-           !profile_mask_equal(&now, &this->plan.own);
+    return !profile_mask_equal(&now, &pin_here.start) &&
+           !profile_mask_equal(&now, &pin_here.children) &&
+           !profile_mask_equal(&now, &pin_here.plan.own);
 }
 
 /* The user's word for OpenMP counts for the whole process once there is a runtime in it that heeds
  * it. */
-bool pin_process_left_to_user(const struct pin_process *this)
+bool pin_process_left_to_user(void)
 {
-    return this->users_choice && !this->options.force && pin_process_has_openmp();
+    return pin_here.users_choice && !pin_here.options.force && pin_process_has_openmp();
 }
 
 void pin_process_openmp_found(void)
@@ -449,72 +390,73 @@ bool pin_process_has_openmp(void)
     return atomic_load_explicit(&pin_life.openmp_found, memory_order_relaxed);
 }
 
-void pin_process_put_memory(const struct pin_process *this)
+void pin_process_put_memory(void)
 {
     if (!pin_life.memory_is_put) {
         pin_life.memory_is_put = true;
-        pin_memory_put(&this->options, &this->plan.memory, this->launcher.node_rank == 0);
+        pin_memory_put(&pin_here.options, &pin_here.plan.memory, pin_here.launcher.node_rank == 0);
     }
 }
 
 /* -- the main thread -- */
 
-static void say_main(const struct pin_process *this, uint32_t pu)
+static void say_main(uint32_t pu)
 {
-    const struct pin_launcher *launcher = &this->launcher;
+    const struct pin_launcher *launcher = &pin_here.launcher;
     if (launcher->name) {
-        pin_log(this->options.verbose, "rank %u of %u on this node (%s): main thread on PU %u (%s)",
-                launcher->node_rank, launcher->node_ranks, launcher->name, pu, this->plan.source);
+        pin_log(pin_here.options.verbose,
+                "rank %u of %u on this node (%s): main thread on PU %u (%s)", launcher->node_rank,
+                launcher->node_ranks, launcher->name, pu, pin_here.plan.source);
     } else {
-        pin_log(this->options.verbose, "main thread on PU %u (%s)", pu, this->plan.source);
+        pin_log(pin_here.options.verbose, "main thread on PU %u (%s)", pu, pin_here.plan.source);
     }
 }
 
 /* The choice of the program or user that keeps the main thread where it is; NULL: none. */
-static const char *main_stays_for(const struct pin_process *this)
+static const char *main_stays_for(void)
 {
-    if (pin_process_left_to_user(this)) {
-        return this->users_choice;
+    if (pin_process_left_to_user()) {
+        return pin_here.users_choice;
     }
-    return !this->options.force && main_is_bound(this) ? "the program" : NULL;
+    return !pin_here.options.force && main_is_bound() ? "the program" : NULL;
 }
 
 /* False: the main thread has its place already, or is left alone. */
-static bool claim_main(struct pin_process *this)
+static bool claim_main(void)
 {
     PIN_NEEDS_LOCK();
     if (atomic_load(&pin_life.main_pu) != MAIN_FREE) {
         return false;
     }
-    const char *winner = main_stays_for(this);
+    const char *winner = main_stays_for();
     if (!winner) {
         atomic_store(&pin_life.main_pu, MAIN_CLAIMED);
-        pin_process_put_memory(this);
+        pin_process_put_memory();
         return true;
     }
     atomic_store(&pin_life.main_pu, MAIN_LEFT);
-    (void)pin_report_begin(&this->options, PROFILE_ROLE_MAIN, -1,
-                           pin_process_left_to_user(this) ? PROFILE_BY_USER : PROFILE_BY_PROGRAM);
-    pin_log(this->options.verbose, "main thread stays where %s wants it", winner);
+    (void)pin_report_begin(PROFILE_ROLE_MAIN, -1,
+                           pin_process_left_to_user() ? PROFILE_BY_USER : PROFILE_BY_PROGRAM);
+    pin_log(pin_here.options.verbose, "main thread stays where %s wants it", winner);
     return false;
 }
 
-void pin_process_say_main_stays(struct pin_process *this)
+void pin_process_say_main_stays(void)
 {
-    if (atomic_load(&pin_life.main_pu) == MAIN_FREE && main_stays_for(this)) {
-        (void)claim_main(this);
+    if (atomic_load(&pin_life.main_pu) == MAIN_FREE && main_stays_for()) {
+        (void)claim_main();
     }
 }
 
-static void place_main(struct pin_process *this)
+static void place_main(void)
 {
     PIN_NEEDS_LOCK();
-    const size_t place = pin_pools_place_main(&this->pools);
+    const size_t place = pin_pools_place_main(&pin_here.pools);
     if (place == PIN_NO_PLACE) {
         atomic_store(&pin_life.main_pu, MAIN_FREE);
         return;
     }
-    const uint32_t pu = this->pools.places[place].pu;
+    const uint32_t pu = pin_here.pools.places[place].pu;
     int rc = pin_life_change_mask(pin_life.pid, NULL, pu);
     atomic_store(&pin_life.main_pu, rc < 0 ? MAIN_LEFT : (int)pu);
     if (rc == -ECANCELED) {
@@ -524,54 +466,46 @@ static void place_main(struct pin_process *this)
         pin_failure("cannot pin the main thread to PU %u: %s", pu, strerrordesc_np(-rc));
     } else {
         atomic_store_explicit(&pin_life.placed, true, memory_order_relaxed);
-        say_main(this, pu);
+        say_main(pu);
     }
-    (void)pin_report_begin(&this->options, PROFILE_ROLE_MAIN, rc < 0 ? -1 : (int32_t)pu,
-                           PROFILE_BY_SERVET);
+    (void)pin_report_begin(PROFILE_ROLE_MAIN, rc < 0 ? -1 : (int32_t)pu, PROFILE_BY_SERVET);
 }
 
-void pin_process_pin_main(struct pin_process *this)
+void pin_process_pin_main(void)
 {
-    if (claim_main(this)) {
-        place_main(this);
+    if (claim_main()) {
+        place_main();
         pin_process_clear_way();
     }
 }
 
-/* The PU of the calling thread. */
-static uint32_t pu_here(void)
+void pin_process_make_room(uint32_t pu)
 {
-    int pu = sched_getcpu();
-    return pu < 0 ? PROFILE_MASK_PUS : (uint32_t)pu;
-}
-
-void pin_process_make_room(struct pin_process *this, uint32_t pu)
-{
-    const struct pin_place *first = &this->pools.places[0];
+    const struct pin_place *first = &pin_here.pools.places[0];
     PIN_NEEDS_LOCK();
     if (pin_self.is_main && atomic_load(&pin_life.main_pu) == MAIN_FREE && first->pu != pu &&
-        first->threads == 0 && !first->avoided && pu_here() == pu &&
+        first->threads == 0 && !first->avoided && (uint32_t)sched_getcpu() == pu &&
         pin_life_change_mask(0, NULL, first->pu) == 0) {
-        (void)pin_life_change_mask(0, &this->children, 0);
+        (void)pin_life_change_mask(0, &pin_here.children, 0);
     }
 }
 
-bool pin_process_widen_main(struct pin_process *this)
+bool pin_process_widen_main(void)
 {
-    if (!claim_main(this)) {
+    if (!claim_main()) {
         return false;
     }
-    int rc = pin_life_change_mask(pin_life.pid, &this->plan.own, 0);
+    int rc = pin_life_change_mask(pin_life.pid, &pin_here.plan.own, 0);
     if (rc < 0 && rc != -ECANCELED) {
         pin_failure("cannot give the rank its PUs: %s", strerrordesc_np(-rc));
     }
     return true;
 }
 
-void pin_process_narrow_main(struct pin_process *this)
+void pin_process_narrow_main(void)
 {
     if (atomic_load(&pin_life.main_pu) == MAIN_CLAIMED) {
-        place_main(this);
+        place_main();
     }
 }
 
@@ -622,36 +556,6 @@ static void after_fork_in_child(void)
     }
 }
 
-/* Why no thread has been placed; NULL: some were, or a line has said it. */
-static const char *why_nothing(void)
-{
-    static char text[128];
-    if (atomic_load_explicit(&pin_life.placed, memory_order_relaxed)) {
-        return NULL;
-    }
-    switch (pin_life_state()) {
-    case IDLE:
-        if (pin_owner_program_is_managed() && !pin_here.options.force) {
-            return "its runtime places its own threads (--force overrides it)";
-        }
-        return "the program made no thread and called no MPI_Init";
-    case RETIRED:
-        return pin_here.options.disable ? "SERVET_DISABLE is set" : NULL;
-    case PLANNED:
-        break;
-    default:
-        return pin_plan_meets_unseen(&pin_here.options, &pin_here.registry, &pin_here.allowed)
-                   ? why_alone()
-                   : NULL;
-    }
-    if (!pin_process_left_to_user(&pin_here)) {
-        return "its threads live briefly, or are helpers";
-    }
-    snprintf(text, sizeof text, "%s is set%s (--force overrides it)", pin_here.users_choice,
-             pin_here.launcher.node_ranks > 1 ? ", the same for all ranks of this node" : "");
-    return text;
-}
-
 static void say_goodbye(void)
 {
     static struct pin_process last; /* other threads go on */
@@ -659,7 +563,8 @@ static void say_goodbye(void)
     last = pin_here;
     pin_why_take_over();
     pin_process_unlock();
-    const char *why = pin_why_report() ? NULL : why_nothing();
+    const bool is_placed = atomic_load_explicit(&pin_life.placed, memory_order_relaxed);
+    const char *why = pin_why_report() || is_placed ? NULL : pin_why_nothing();
     if (why && !(pin_life_state() == IDLE && pin_report_rank())) {
         pin_report_once("nothing was placed: {nothing_placed}",
                         PROFILE_FACTS(PROFILE_WORD("nothing_placed", why)));
@@ -669,7 +574,7 @@ static void say_goodbye(void)
             "nothing was traced: {nothing_traced}",
             PROFILE_FACTS(PROFILE_WORD("nothing_traced", "the program called no MPI_Init")));
     }
-    if (pin_life_state() == PLANNED || atomic_load(&pin_life.gave_up)) {
+    if (pin_life_state() == PLANNED || pin_process_gave_up()) {
         pin_report_write(&last);
         pin_memory_say_peak(&last.options, &last.plan.memory);
     }
@@ -686,7 +591,7 @@ __attribute__((destructor)) static void destructor(void)
     (void)pin_process_active(); /* a child's copy begins anew */
     pin_self.inside = true;
     if (pin_here.options.disable ? pin_filter_spares_us(&line)
-                                 : pin_process_may_call() || atomic_load(&pin_life.gave_up)) {
+                                 : pin_process_may_call() || pin_process_gave_up()) {
         (void)pin_pages_with_stack(say_goodbye);
     }
 }

@@ -34,6 +34,8 @@ struct pin_process {
     struct pin_pools pools;
     struct pin_registry registry; /* at the end: most of its pages are never touched */
 };
+/* The options are there when an interposer has been called, the start mask with the plan. */
+extern struct pin_process pin_here;
 
 /* False when there is nothing to do: switched off, retired, or inside the shim's own work (a
  * parser's allocation can end in an allocator that creates a thread), or in a thread that has shut
@@ -48,6 +50,11 @@ void pin_process_shut(bool everybody);
 /* Nothing is placed from now on, and every thread gets the mask of children: as without the shim.
  * The lock is not held. */
 void pin_process_give_up(void);
+bool pin_process_gave_up(void);
+/* Is the main thread where we, or its start, put it? */
+bool pin_process_main_is_ours(void);
+/* The process is from now on one that was started on `mask`; what was placed is given up. */
+void pin_process_start_on(const struct profile_mask *mask);
 
 /* The program is about to change the calling thread's mask: that of the main thread is the start
  * mask until then. errno is left alone. */
@@ -55,9 +62,6 @@ void pin_process_note_start(void);
 
 /* Is the calling thread the main thread? */
 bool pin_process_is_main(void);
-
-/* The options are there when an interposer has been called, the start mask with the plan. */
-struct pin_process *pin_process_get(void);
 
 /* Guards the plan and the pools. A thread that has it does the shim's own work
  * (pin_process_active()), is not cancelled, and calls nothing that looks a function up, allocates
@@ -80,42 +84,44 @@ enum pin_comes {
 bool pin_process_may_call(void);
 /* Is there a plan? */
 bool pin_process_is_planned(void);
+/* Reads the environment, the launcher and the user's choices; once in each process. */
+void pin_process_look_around(void);
 /* Is a plan to be made, or made anew for a team whose number of threads is known? */
 bool pin_process_wants_plan(enum pin_comes comes);
 /* Makes it. The lock is not held, and no other thread waits meanwhile: a plan reads files and takes
- * memory, and the program's malloc may wait for a thread that makes a thread. NULL: it cannot be
+ * memory, and the program's malloc may wait for a thread that makes a thread. False: it cannot be
  * made (said once on stderr), or another thread makes it; the program runs unpinned. */
-struct pin_process *pin_process_plan(enum pin_comes comes);
+bool pin_process_plan(enum pin_comes comes);
 
 /* An OpenMP runtime is at work in this process. */
 void pin_process_openmp_found(void);
 bool pin_process_has_openmp(void);
 /* Has the user placed this process's threads by OMP_PLACES and the like? */
-bool pin_process_left_to_user(const struct pin_process *process);
+bool pin_process_left_to_user(void);
 /* Does the calling thread run on a mask that the program, or another process, has given to it? The
  * threads that it makes inherit that mask, as without the shim. */
-bool pin_process_thread_is_bound(const struct pin_process *process);
+bool pin_process_thread_is_bound(void);
 
 /* Puts the main thread, which is a worker, on its place if that has not been done, unless the user
  * or the program has bound it. The lock is held. */
-void pin_process_pin_main(struct pin_process *process);
+void pin_process_pin_main(void);
 /* Does what SERVET_MEMBIND asks for, once, before the first worker is made. */
-void pin_process_put_memory(const struct pin_process *process);
+void pin_process_put_memory(void);
 /* A thread that the calling thread makes gets `pu`: a main thread that is not placed and happens to
  * run there, goes to the first place of the plan, if that is free, and stays free to go
  * elsewhere. The lock is held. */
-void pin_process_make_room(struct pin_process *process, uint32_t pu);
+void pin_process_make_room(uint32_t pu);
 /* Threads that are left to the kernel go to the main thread's PU, and are free there. The lock is
  * held. */
 void pin_process_clear_way(void);
 /* The main thread stays where it is: said where the user asks. */
-void pin_process_say_main_stays(struct pin_process *process);
+void pin_process_say_main_stays(void);
 
 /* A rank's main thread is pinned in two steps around MPI_Init: first to the whole plan, which the
  * MPI library's own threads inherit, then to its place. False when it has its place already or is
  * left alone: then there is no second step. The lock is held. */
-bool pin_process_widen_main(struct pin_process *process);
-void pin_process_narrow_main(struct pin_process *process);
+bool pin_process_widen_main(void);
+void pin_process_narrow_main(void);
 
 /* A thread of ours, NULL: the main thread, has lost its place: it gets the mask of threads that are
  * left to the kernel. The lock is held. */

@@ -13,7 +13,6 @@
 #include "preload/base/pages.h"
 #include "preload/node/log.h"
 #include "preload/place/check.h"
-#include "preload/place/life.h"
 #include "preload/place/places.h"
 #include "preload/place/process.h"
 #include "preload/place/watch.h"
@@ -57,10 +56,9 @@ void pin_report_reset(void)
     pin_why_reset();
 }
 
-uint32_t pin_report_begin(const struct pin_options *options, enum profile_role role, int32_t pu,
-                          enum profile_decider decider)
+uint32_t pin_report_begin(enum profile_role role, int32_t pu, enum profile_decider decider)
 {
-    struct line *all = options->report ? get_lines() : NULL;
+    struct line *all = pin_here.options.report ? get_lines() : NULL;
     const bool main = role == PROFILE_ROLE_MAIN;
     const uint32_t number = all && !main ? atomic_fetch_add(&used, 1) : 0;
     if (!all || number >= PIN_REPORT_THREADS) {
@@ -144,7 +142,7 @@ static bool is_worker(const struct pin_process *process, const struct line *line
     return line->role == PROFILE_ROLE_WORKER || line->role == PROFILE_ROLE_THREAD ||
            (line->role == PROFILE_ROLE_MAIN &&
             (line->pu >= 0 || process->launcher.name || process->pools.team != PIN_POOLS ||
-             pin_process_left_to_user(process)));
+             pin_process_left_to_user()));
 }
 
 static void add_worker(const struct line *line, const struct profile_thread_now *now,
@@ -190,8 +188,7 @@ static void print_other(const struct profile_thread_now *now, void *argument)
     const bool watch = strcmp(now->name, PIN_WATCH_NAME) == 0;
     struct line line = {.tid = now->tid, .pu = -1};
     line.role = watch ? PROFILE_ROLE_WATCH : profile_role_of(&to->roles, now, &line.last_pu);
-    line.decider = line.role == PROFILE_ROLE_WORKER && pin_process_left_to_user(to->process)
-                       ? PROFILE_BY_USER
+    line.decider = line.role == PROFILE_ROLE_WORKER && pin_process_left_to_user() ? PROFILE_BY_USER
                    : now->only_pu < 0 ? PROFILE_BY_KERNEL
                                       : PROFILE_BY_OTHERS;
     if (!is_known(to->lines, to->lines_used, now->tid)) {
@@ -264,7 +261,7 @@ void pin_report_write(struct pin_process *process)
     to.workers = calloc(to.room, sizeof *to.workers);
     to.room = to.workers ? to.room : 0;
     for (uint32_t i = 0; i < to.lines_used; i++) {
-        if (atomic_load(&pin_life.gave_up)) {
+        if (pin_process_gave_up()) {
             pin_report_moved(i, -1);
         }
         print_line(&to, &all[i]);

@@ -22,8 +22,7 @@ struct pin_process;
 
 /* The calling thread, or the main thread, begins, or has been put on `pu` (-1: left where it was).
  * The number of its line, for pin_report_end(); 0: the main thread's, or none is kept. */
-uint32_t pin_report_begin(const struct pin_options *options, enum profile_role role, int32_t pu,
-                          enum profile_decider decider);
+uint32_t pin_report_begin(enum profile_role role, int32_t pu, enum profile_decider decider);
 void pin_report_end(uint32_t line);
 /* The thread of a line, 0: the main thread, is on `pu` from now on, or left to the kernel (< 0). */
 void pin_report_moved(uint32_t line, int32_t pu);

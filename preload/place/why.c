@@ -7,10 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "preload/base/order.h"
+#include "preload/base/owner.h"
 #include "preload/base/pages.h"
 #include "preload/node/log.h"
 #include "preload/node/neighbours.h"
-#include "preload/place/life.h"
+#include "preload/place/process.h"
 #include "profile/base/launchers.h"
 #include "profile/base/nearness.h"
 #include "profile/text/record.h"
@@ -198,4 +200,37 @@ void pin_why_reset(void)
 {
     memset(whys, 0, sizeof whys);
     atomic_store(&saying, false);
+}
+
+const char *pin_why_alone(void)
+{
+    return pin_here.registry.on ? "alone in a container: other programs are not seen"
+                                : "without locks on this node: other programs are not seen";
+}
+
+const char *pin_why_nothing(void)
+{
+    static char text[128];
+    if (pin_here.options.disable) {
+        return "SERVET_DISABLE is set";
+    }
+    if (!pin_process_may_call()) {
+        return NULL;
+    }
+    if (pin_process_wants_plan(PIN_REST_COMES)) {
+        return pin_owner_program_is_managed() && !pin_here.options.force
+                   ? "its runtime places its own threads (--force overrides it)"
+                   : "the program made no thread and called no MPI_Init";
+    }
+    if (!pin_process_is_planned()) {
+        return pin_plan_meets_unseen(&pin_here.options, &pin_here.registry, &pin_here.allowed)
+                   ? pin_why_alone()
+                   : NULL;
+    }
+    if (!pin_process_left_to_user()) {
+        return "its threads live briefly, or are helpers";
+    }
+    snprintf(text, sizeof text, "%s is set%s (--force overrides it)", pin_here.users_choice,
+             pin_here.launcher.node_ranks > 1 ? ", the same for all ranks of this node" : "");
+    return text;
 }

@@ -17,6 +17,11 @@ bool pin_why_report(void);
 /* In the child of a fork. */
 void pin_why_reset(void);
 
+/* Why no thread has been placed; NULL: a line has said it. */
+const char *pin_why_nothing(void);
+/* Why other programs are not seen. */
+const char *pin_why_alone(void);
+
 /* "PU 1 held by process 5 (NAME)": those of the processes `there` that may run nowhere else and are
  * of no rank of this job. */
 #define PIN_WHY_HOLDERS 192

@@ -71,13 +71,13 @@ static bool moves(struct seen seen, int32_t pu)
 
 static int32_t another_pu(int32_t pu)
 {
-    const struct pin_pools *pools = &pin_process_get()->pools;
+    const struct pin_pools *pools = &pin_here.pools;
     return (int32_t)pools->places[pools->places[0].pu == (uint32_t)pu ? 1 : 0].pu;
 }
 
 static size_t places_taken(void)
 {
-    const struct pin_pools *pools = &pin_process_get()->pools;
+    const struct pin_pools *pools = &pin_here.pools;
     size_t taken = 0;
     for (size_t i = 0; i < pools->count; i++) {
         taken += pools->places[i].threads;
@@ -304,7 +304,7 @@ TEST(threads_that_are_left_begin_beside_the_main_thread, .loops = WAYS)
     pthread_attr_t attributes;
     const struct seen seen = start(&first, wait_to_go);
     pin_process_lock();
-    pin_process_pin_main(&pin_here);
+    pin_process_pin_main();
     const int32_t main_pu = pin_process_main_pu();
     ck_assert(main_pu >= 0 && main_pu != seen.pu);
     atomic_store(&thread_went, -1);
@@ -406,7 +406,7 @@ TEST(a_job_that_comes_between_the_look_and_the_choice_is_seen)
     end(thread);
     const uint32_t first = pin_here.plan.pus[0];
     comes_between = true;
-    ck_assert_ptr_nonnull(pin_process_plan(PIN_TEAM_COMES));
+    ck_assert(pin_process_plan(PIN_TEAM_COMES));
     ck_assert(!comes_between);
     ck_assert(profile_mask_has(&pin_here.plan.avoid, first));
     ck_assert_uint_ne(pin_here.plan.pus[0], first);
