@@ -98,8 +98,6 @@ struct profile_field {
     bool ascending; /* FIELD_ARRAY: by the first field of its items, each value once */
     bool disjoint;  /* FIELD_OBJECT, a relation: its groups are */
     bool speaks_of; /* FIELD_SET: what is beside it speaks of these members, where there are any */
-    uint8_t since;  /* number of the format that it came with: required in files of that and later
-                       ones; 0: the first */
     double low;     /* least value; of a list its least number of members or items */
     double high;    /* greatest value; 0: the type's */
     double absent;  /* the value that stands for "not there" in numbers, integers and words */
@@ -256,7 +254,6 @@ struct profile_loader {
     struct servet_profile *profile; /* keeps the keys that are not known; NULL: they are refused */
     size_t ids;                     /* members of the sets read so far */
     size_t unknown;                 /* keys that are not known and do not begin with x- */
-    int version;                    /* of the format, once it was read */
     bool places_only;               /* fields that are `aside` are passed over */
 };
 

@@ -152,7 +152,7 @@ int profile_load_object(struct profile_loader *loader, const struct json_path *a
         TRY(find_value(loader, at, json, field, &value));
         if (value && !(loader->places_only && field->aside)) {
             TRY(profile_load_value(loader, &JSON_PATH_KEY(at, field->key), value, field, object));
-        } else if (!value && !missing && field->required && field->since <= loader->version) {
+        } else if (!value && !missing && field->required) {
             missing = field;
         }
     }

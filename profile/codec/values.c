@@ -59,7 +59,6 @@ static int load_version(struct profile_loader *loader, const struct json_path *a
 {
     int64_t version = json->type == PROFILE_JSON_INTEGER ? profile_json_integer(json) : 0;
     if (version >= 1 && (double)version <= field->high) {
-        loader->version = (int)version;
         return 0;
     }
     char expected[96];
