@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/scope.h"
+
 void profile_set_free(struct profile_set *set)
 {
     free(set->ids);
@@ -73,17 +75,11 @@ static int parse_id(const char **text, uint32_t *out)
 
 static int parse_range(const char **text, uint32_t *first, uint32_t *last)
 {
-    int rc = parse_id(text, first);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(parse_id(text, first));
     *last = *first;
     if (**text == '-') {
         (*text)++;
-        rc = parse_id(text, last);
-    }
-    if (rc < 0) {
-        return rc;
+        TRY(parse_id(text, last));
     }
     return *last < *first ? -EINVAL : 0;
 }
@@ -94,10 +90,7 @@ static int walk_list(const char *text, uint32_t *ids, size_t *count)
     *count = 0;
     for (;;) {
         uint32_t first, last;
-        int rc = parse_range(&text, &first, &last);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(parse_range(&text, &first, &last));
         for (uint32_t id = first; id <= last; id++) {
             if (ids) {
                 ids[*count] = id;
@@ -121,18 +114,13 @@ static int walk_list(const char *text, uint32_t *ids, size_t *count)
 int profile_set_parse(const char *text, struct profile_set *out)
 {
     size_t count;
-    int rc = walk_list(text, NULL, &count);
-    if (rc < 0) {
-        return rc;
-    }
-    uint32_t *ids = malloc(count * sizeof *ids);
+    TRY(walk_list(text, NULL, &count));
+    FREED uint32_t *ids = malloc(count * sizeof *ids);
     if (!ids) {
         return -ENOMEM;
     }
     walk_list(text, ids, &count);
-    rc = profile_set_from_array(ids, count, out);
-    free(ids);
-    return rc;
+    return profile_set_from_array(ids, count, out);
 }
 
 int profile_set_copy(const struct profile_set *from, struct profile_set *out)
@@ -217,7 +205,7 @@ int profile_set_intersect(const struct profile_set *a, const struct profile_set 
                           struct profile_set *out)
 {
     size_t count = 0;
-    uint32_t *ids = malloc((a->count + 1) * sizeof *ids);
+    FREED uint32_t *ids = malloc((a->count + 1) * sizeof *ids);
     if (!ids) {
         return -ENOMEM;
     }
@@ -226,16 +214,14 @@ int profile_set_intersect(const struct profile_set *a, const struct profile_set 
             ids[count++] = a->ids[i];
         }
     }
-    int rc = profile_set_from_array(ids, count, out);
-    free(ids);
-    return rc;
+    return profile_set_from_array(ids, count, out);
 }
 
 int profile_set_union(const struct profile_set *a, const struct profile_set *b,
                       struct profile_set *out)
 {
     size_t count = a->count + b->count;
-    uint32_t *ids = malloc((count + 1) * sizeof *ids);
+    FREED uint32_t *ids = malloc((count + 1) * sizeof *ids);
     if (!ids) {
         return -ENOMEM;
     }
@@ -245,7 +231,5 @@ int profile_set_union(const struct profile_set *a, const struct profile_set *b,
     if (b->count) {
         memcpy(ids + a->count, b->ids, b->count * sizeof *ids);
     }
-    int rc = profile_set_from_array(ids, count, out);
-    free(ids);
-    return rc;
+    return profile_set_from_array(ids, count, out);
 }

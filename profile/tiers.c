@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/scope.h"
+
 /* Memory of one kind differs by a quarter between nodes (channels left empty, noise); HBM has twice
  * the bandwidth of DRAM and more, CXL half of it or twice the latency. */
 #define APART 1.5
@@ -131,11 +133,10 @@ int profile_tiers_make(const struct profile_class *node_class, struct profile_ti
 {
     const size_t most = node_class->numa_count + 1;
     struct profile_tiers tiers = {.nodes = calloc(most, sizeof *tiers.nodes)};
-    struct speeds *speeds = calloc(most, sizeof *speeds);
+    FREED struct speeds *speeds = calloc(most, sizeof *speeds);
     size_t count = 0;
     if (!tiers.nodes || !speeds) {
         free(tiers.nodes);
-        free(speeds);
         return -ENOMEM;
     }
     for (size_t i = 0; i < node_class->numa_count; i++) {
@@ -148,7 +149,6 @@ int profile_tiers_make(const struct profile_class *node_class, struct profile_ti
     if (count) {
         cut(speeds, count, 0, &tiers);
     }
-    free(speeds);
     for (uint32_t tier = 1; tier < tiers.count; tier++) {
         bool larger = profile_tier_bytes(node_class, &tiers, tier) >
                       profile_tier_bytes(node_class, &tiers, tiers.capacity);

@@ -10,6 +10,7 @@
 
 #include "preload/node/log.h"
 #include "profile/base/syscall.h"
+#include "profile/scope.h"
 #include "profile/tiers.h"
 #include "profile/topology/topology.h"
 
@@ -64,7 +65,7 @@ static int decide_membind(enum pin_membind membind, const struct pin_memory_requ
     if (out->no_tier) {
         return 0;
     }
-    uint32_t *chosen = calloc(request->node_class->numa_count + 1, sizeof *chosen);
+    FREED uint32_t *chosen = calloc(request->node_class->numa_count + 1, sizeof *chosen);
     if (!chosen) {
         return -ENOMEM;
     }
@@ -77,7 +78,6 @@ static int decide_membind(enum pin_membind membind, const struct pin_memory_requ
     } else {
         out->mode = by_tier ? PIN_PREFERRED_MANY : MPOL_INTERLEAVE;
     }
-    free(chosen);
     if (by_tier) {
         out->share_bytes = profile_tier_bytes(request->node_class, tiers, tier) /
                            (request->ranks ? request->ranks : 1);
@@ -88,18 +88,13 @@ static int decide_membind(enum pin_membind membind, const struct pin_memory_requ
 int pin_memory_decide(enum pin_membind membind, const struct pin_memory_request *request,
                       struct pin_memory *out)
 {
-    struct profile_tiers tiers;
+    FREED_BY(profile_tiers_free) struct profile_tiers tiers = {0};
     *out = (struct pin_memory){.mode = MPOL_DEFAULT};
     if (membind == PIN_MEMBIND_NONE || membind == PIN_MEMBIND_UNKNOWN) {
         return 0;
     }
-    int rc = profile_tiers_make(request->node_class, &tiers);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = decide_membind(membind, request, &tiers, out);
-    profile_tiers_free(&tiers);
-    return rc;
+    TRY(profile_tiers_make(request->node_class, &tiers));
+    return decide_membind(membind, request, &tiers, out);
 }
 
 /* Linux 6.9 and later have a weight of each node there, which only root sets. */
@@ -121,14 +116,12 @@ int pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *r
                     struct pin_memory *out)
 {
     struct pin_memory_request whole = *request;
-    uint32_t *weights = NULL;
+    FREED uint32_t *weights = NULL;
     if (membind == PIN_MEMBIND_WEIGHTED) {
         weights = calloc(request->node_class->numa_count + 1, sizeof *weights);
         whole.weights = weights && read_weights(request->node_class, weights) ? weights : NULL;
     }
-    int rc = pin_memory_decide(membind, &whole, out);
-    free(weights);
-    return rc;
+    return pin_memory_decide(membind, &whole, out);
 }
 
 /* The number of bits that the kernel reads: it takes one off. */

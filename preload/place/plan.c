@@ -17,6 +17,7 @@
 #include "profile/base/format_safe.h"
 #include "profile/base/launchers.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 
 /* Workers of all ranks of a node; what says more is a mistake in the environment that would take
  * seconds to work out, and each rank's threads then share the PUs of the whole node. */
@@ -77,10 +78,7 @@ static int order_once(const struct planning *planning, size_t workers, uint32_t 
     struct profile_mask used = {0};
     size_t count = 0;
     for (size_t i = 0; i < sizeof asked / sizeof *asked && count < asked[i]; i++) {
-        int code = map_order(planning, asked[i], scratch, error);
-        if (code < 0) {
-            return code;
-        }
+        TRY(map_order(planning, asked[i], scratch, error));
         count = append_new(scratch, asked[i], &used, out, count);
     }
     append_new(planning->allowed.ids, planning->allowed.count, &used, out, count);
@@ -95,13 +93,8 @@ static int order_pus(const struct planning *planning, size_t workers, size_t tot
     if (total > planning->usable) {
         return map_order(planning, total, out, error);
     }
-    uint32_t *scratch = malloc(total * sizeof *scratch);
-    if (!scratch) {
-        return -ENOMEM;
-    }
-    int code = order_once(planning, workers, scratch, out, error);
-    free(scratch);
-    return code;
+    FREED uint32_t *scratch = malloc(total * sizeof *scratch);
+    return scratch ? order_once(planning, workers, scratch, out, error) : -ENOMEM;
 }
 
 static bool has_part(const struct planning *planning)
@@ -314,7 +307,7 @@ static int take_part(const struct profile_class *node_class, const struct profil
                    cores = pin_plan_cores(node_class, &planning->allowed),
                    each = cores > ranks ? cores / ranks : 1;
     struct profile_mask part = {0};
-    uint32_t *all = malloc((size_t)ranks * each * sizeof *all);
+    FREED uint32_t *all = malloc((size_t)ranks * each * sizeof *all);
     if (!all) {
         return -ENOMEM;
     }
@@ -322,14 +315,13 @@ static int take_part(const struct profile_class *node_class, const struct profil
                                                .ranks = ranks,
                                                .threads_each = each,
                                                .allowed = &planning->allowed};
-    int code = map_domains(&planning->view.profile, &request, all, error);
-    if (code == 0 && cores >= ranks) {
+    TRY(map_domains(&planning->view.profile, &request, all, error));
+    if (cores >= ranks) {
         pin_plan_add_cores(node_class, all + (size_t)rank * each, each, &part);
-    } else if (code == 0) {
+    } else {
         profile_mask_add(&part, all[rank]);
     }
-    free(all);
-    return code < 0 ? code : restrict_to(&part, avoid, planning);
+    return restrict_to(&part, avoid, planning);
 }
 
 /* A rank by itself is sure to use the first of the exported places, wherever it would go by now. */
@@ -505,24 +497,16 @@ static int place_among_others(struct planning *planning, struct pin_registry *re
 {
     struct profile_mask busy, taken = {0};
     const bool together = count_dividers(planning) > 1;
-    int rc = set_pus(planning, &taken);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = pin_profile_read(planning->options, planning->launcher, &planning->allowed,
-                          &planning->profile, plan->source);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(set_pus(planning, &taken));
+    TRY(pin_profile_read(planning->options, planning->launcher, &planning->allowed,
+                         &planning->profile, plan->source));
     find_busy(planning, &busy);
     if (!pin_registry_begin_turn(registry, &planning->may_use, together, &taken)) {
-        rc = place_around(planning, &taken, plan);
-        if (rc == 0) {
-            take_own(registry, plan);
-        }
-        return rc;
+        TRY(place_around(planning, &taken, plan));
+        take_own(registry, plan);
+        return 0;
     }
-    rc = place_first(planning, &busy, plan);
+    const int rc = place_first(planning, &busy, plan);
     if (together) {
         pin_registry_publish(registry, &plan->avoid);
     }

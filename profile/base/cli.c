@@ -31,22 +31,13 @@ static void say_note(const char *format, va_list args)
     fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
 }
 
-_Noreturn void cli_usage(const char *format, ...)
+_Noreturn void cli_end(int status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     say_note(format, args);
     va_end(args);
-    exit(CLI_USAGE);
-}
-
-_Noreturn void cli_fail(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    say_note(format, args);
-    va_end(args);
-    exit(CLI_FAILED);
+    exit(status);
 }
 
 void cli_note(const char *format, ...)

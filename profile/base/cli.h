@@ -27,10 +27,10 @@ enum { CLI_FLAGS = 0x1000, CLI_TEXTS = 0x2000, CLI_KEYS_END = 0x3000 };
 /* Sets it; false: the key is none of these. */
 bool cli_set_member(int key, const char *argument, void *members);
 
-/* "servet-map: …" on stderr, exit status 2. */
-_Noreturn void cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* "servet-map: …" on stderr, exit status 1. */
-_Noreturn void cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "servet-map: …" on stderr, and the end. */
+_Noreturn void cli_end(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define cli_usage(...) cli_end(CLI_USAGE, __VA_ARGS__)
+#define cli_fail(...) cli_end(CLI_FAILED, __VA_ARGS__)
 /* "servet-map: …" on stderr, goes on. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

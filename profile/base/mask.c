@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/base/syscall.h"
+#include "profile/scope.h"
 
 int profile_mask_get(pid_t tid, struct profile_mask *out)
 {
@@ -121,11 +122,9 @@ void profile_mask_subtract(struct profile_mask *mask, const struct profile_mask 
 
 bool profile_mask_within(const struct profile_mask *mask, const struct profile_mask *other)
 {
-    unsigned long beyond = 0;
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        beyond |= mask->word[i] & ~other->word[i];
-    }
-    return beyond == 0;
+    struct profile_mask beyond = *mask;
+    profile_mask_subtract(&beyond, other);
+    return profile_mask_empty(&beyond);
 }
 
 bool profile_mask_parse(const char *list, struct profile_mask *out)
@@ -152,7 +151,7 @@ bool profile_mask_parse(const char *list, struct profile_mask *out)
 int profile_mask_to_set(const struct profile_mask *mask, struct profile_set *out)
 {
     size_t count = profile_mask_count(mask), next = 0;
-    uint32_t *ids = malloc((count ? count : 1) * sizeof *ids);
+    FREED uint32_t *ids = malloc((count ? count : 1) * sizeof *ids);
     if (!ids) {
         return -ENOMEM;
     }
@@ -160,9 +159,7 @@ int profile_mask_to_set(const struct profile_mask *mask, struct profile_set *out
     {
         ids[next++] = pu;
     }
-    int code = profile_set_from_array(ids, count, out);
-    free(ids);
-    return code;
+    return profile_set_from_array(ids, count, out);
 }
 
 void profile_mask_from_set(const struct profile_set *set, struct profile_mask *out)

@@ -8,6 +8,7 @@
 
 #include "profile/base/hash.h"
 #include "profile/model.h"
+#include "profile/scope.h"
 #include "profile/topology/topology.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -109,34 +110,25 @@ static void mix_caches(struct sysfs *fs, uint64_t *hash, uint32_t pu)
 static int write_signature(struct sysfs *fs, char out[PROFILE_SIGNATURE_SIZE])
 {
     uint64_t hash = PROFILE_HASH_BEGIN;
-    struct profile_set online;
+    FREED_BY(profile_set_free) struct profile_set online = {0};
     struct utsname name;
-    int rc = profile_sysfs_read_set(fs, &online, CPU "/online");
-    uint32_t first = rc == 0 && online.count ? online.ids[0] : 0;
-    if (rc == 0) {
-        profile_set_free(&online);
-        rc = profile_sysfs_read(fs, CPU "/present");
-    }
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(profile_sysfs_read_set(fs, &online, CPU "/online"));
+    TRY(profile_sysfs_read(fs, CPU "/present"));
     mix_text(&hash, fs->text);
     mix_text(&hash, !*fs->root && uname(&name) == 0 ? name.machine : "");
     mix_processor(fs, &hash);
     mix_text(&hash, profile_sysfs_read(fs, "/sys/devices/system/node/online") == 0 ? fs->text : "");
-    mix_caches(fs, &hash, first);
+    mix_caches(fs, &hash, online.count ? online.ids[0] : 0);
     snprintf(out, PROFILE_SIGNATURE_SIZE, "%016" PRIx64, hash);
     return 0;
 }
 
 int profile_signature(const char *root, char out[PROFILE_SIGNATURE_SIZE])
 {
-    struct sysfs *fs = calloc(1, sizeof *fs);
+    FREED struct sysfs *fs = calloc(1, sizeof *fs);
     if (!fs) {
         return -ENOMEM;
     }
     fs->root = root;
-    int rc = write_signature(fs, out);
-    free(fs);
-    return rc;
+    return write_signature(fs, out);
 }

@@ -6,12 +6,17 @@
 #include "profile/query.h"
 #include "profile/servet.h"
 
+static bool locate_measured(const servet_profile *profile, uint32_t pu, struct profile_place *out)
+{
+    return servet_measured(profile) && profile_locate(profile, pu, out);
+}
+
 /* The places of two different PUs of one node of a measured profile; false: they are none. */
 static bool find_pair(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                       struct profile_place *a, struct profile_place *b)
 {
-    return pu_a != pu_b && servet_measured(profile) && profile_locate(profile, pu_a, a) &&
-           profile_locate(profile, pu_b, b) && a->node == b->node;
+    return pu_a != pu_b && locate_measured(profile, pu_a, a) && profile_locate(profile, pu_b, b) &&
+           a->node == b->node;
 }
 
 static enum servet_origin origin_of(enum profile_origin origin)
@@ -56,41 +61,40 @@ uint32_t servet_cache_levels(const servet_profile *profile)
     return levels;
 }
 
+/* One of zeros, if it is not known. */
 static const struct profile_cache *find_cache(const servet_profile *profile, uint32_t level,
-                                              uint32_t pu, struct profile_place *place)
+                                              uint32_t pu)
 {
-    return profile_locate(profile, pu, place)
-               ? profile_cache_of(place->node_class, level, place->os_index)
-               : NULL;
+    static const struct profile_cache unknown;
+    struct profile_place place;
+    const struct profile_cache *cache =
+        profile_locate(profile, pu, &place)
+            ? profile_cache_of(place.node_class, level, place.os_index)
+            : NULL;
+    return cache ? cache : &unknown;
 }
 
 uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint32_t pu)
 {
-    struct profile_place place;
-    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
-    return cache && profile_size_settled(cache) ? cache->size_bytes : 0;
+    const struct profile_cache *cache = find_cache(profile, level, pu);
+    return profile_size_settled(cache) ? cache->size_bytes : 0;
 }
 
 uint32_t servet_cache_line_bytes(const servet_profile *profile, uint32_t level, uint32_t pu)
 {
-    struct profile_place place;
-    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
-    return cache ? cache->line_bytes : 0;
+    return find_cache(profile, level, pu)->line_bytes;
 }
 
 uint64_t servet_cache_declared_bytes(const servet_profile *profile, uint32_t level, uint32_t pu)
 {
-    struct profile_place place;
-    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
-    return cache ? cache->declared_size_bytes : 0;
+    return find_cache(profile, level, pu)->declared_size_bytes;
 }
 
 int servet_cache_interval(const servet_profile *profile, uint32_t level, uint32_t pu,
                           uint64_t *low_bytes, uint64_t *high_bytes)
 {
-    struct profile_place place;
-    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
-    if (!cache || cache->size_high_bytes == 0) {
+    const struct profile_cache *cache = find_cache(profile, level, pu);
+    if (cache->size_high_bytes == 0) {
         return -ENOENT;
     }
     if (low_bytes) {
@@ -104,9 +108,7 @@ int servet_cache_interval(const servet_profile *profile, uint32_t level, uint32_
 
 uint32_t servet_cache_ways(const servet_profile *profile, uint32_t level, uint32_t pu)
 {
-    struct profile_place place;
-    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
-    return cache ? cache->associativity : 0;
+    return find_cache(profile, level, pu)->associativity;
 }
 
 uint64_t servet_tlb_bytes(const servet_profile *profile, uint32_t level, uint64_t page_bytes,
@@ -129,8 +131,10 @@ uint64_t servet_tlb_bytes(const servet_profile *profile, uint32_t level, uint64_
 int servet_cache_shared(const servet_profile *profile, uint32_t level, uint32_t pu_a, uint32_t pu_b)
 {
     struct profile_place a, b;
-    const struct profile_cache *cache = find_cache(profile, level, pu_a, &a);
-    if (!cache || find_cache(profile, level, pu_b, &b) != cache || a.node != b.node) {
+    const struct profile_cache *cache = find_cache(profile, level, pu_a);
+    if (!cache->level || find_cache(profile, level, pu_b) != cache ||
+        !profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b) ||
+        a.node != b.node) {
         return 0;
     }
     return pu_a == pu_b || profile_related(&cache->sharing, a.os_index, b.os_index);
@@ -139,9 +143,9 @@ int servet_cache_shared(const servet_profile *profile, uint32_t level, uint32_t 
 uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uint32_t pu)
 {
     struct profile_place place;
-    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
-    uint32_t count = cache != NULL;
-    for (size_t i = 0; cache && i < place.node_class->pus.count; i++) {
+    const struct profile_cache *cache = find_cache(profile, level, pu);
+    uint32_t count = cache->level && profile_locate(profile, pu, &place);
+    for (size_t i = 0; count && i < place.node_class->pus.count; i++) {
         count += profile_related(&cache->sharing, place.os_index, place.node_class->pus.ids[i]);
     }
     return count;
@@ -150,17 +154,15 @@ uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uin
 int servet_cache_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
                          struct servet_quality *out)
 {
-    struct profile_place place;
-    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
-    return cache ? answer_quality(&cache->quality, true, out) : -ENOENT;
+    const struct profile_cache *cache = find_cache(profile, level, pu);
+    return cache->level ? answer_quality(&cache->quality, true, out) : -ENOENT;
 }
 
 int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
                            struct servet_quality *out)
 {
-    struct profile_place place;
-    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
-    return cache ? answer_evidence(&cache->sharing_quality, true, out) : -ENOENT;
+    const struct profile_cache *cache = find_cache(profile, level, pu);
+    return cache->level ? answer_evidence(&cache->sharing_quality, true, out) : -ENOENT;
 }
 
 /* -- memory: bandwidth of one PU, a pair, several; NUMA nodes -- */
@@ -199,7 +201,7 @@ static double bandwidth_at(const struct profile_place *place,
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers)
 {
     struct profile_place place;
-    return workers && servet_measured(profile) && profile_locate(profile, pu, &place)
+    return workers && locate_measured(profile, pu, &place)
                ? bandwidth_at(&place, find_level(&place, workers), workers)
                : 0;
 }
@@ -218,7 +220,7 @@ double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uin
                               uint32_t workers)
 {
     struct profile_place place;
-    if (!workers || !servet_measured(profile) || !profile_locate(profile, pu, &place)) {
+    if (!workers || !locate_measured(profile, pu, &place)) {
         return 0;
     }
     const struct profile_memory *memory = &place.node_class->memory;
@@ -280,10 +282,9 @@ static const struct profile_kernel_rate *find_kernel(const servet_profile *profi
                                                      enum servet_kernel kernel,
                                                      struct profile_place *place)
 {
-    if (!servet_measured(profile) || !profile_locate(profile, pu, place)) {
-        return NULL;
-    }
-    return profile_kernel_rate(&place->node_class->memory, (enum profile_kernel)kernel);
+    return locate_measured(profile, pu, place)
+               ? profile_kernel_rate(&place->node_class->memory, (enum profile_kernel)kernel)
+               : NULL;
 }
 
 double servet_kernel_bandwidth(const servet_profile *profile, uint32_t pu,
@@ -350,15 +351,15 @@ int64_t servet_numa_node(const servet_profile *profile, uint32_t pu)
 }
 
 static const struct profile_numa_access *find_access(const servet_profile *profile, uint32_t pu,
-                                                     uint32_t numa_node)
+                                                     uint32_t numa_node,
+                                                     struct profile_place *place)
 {
-    struct profile_place place;
-    if (!servet_measured(profile) || !profile_locate(profile, pu, &place)) {
+    if (!locate_measured(profile, pu, place)) {
         return NULL;
     }
-    for (size_t i = 0; i < place.node_class->numa_access_count; i++) {
-        const struct profile_numa_access *row = &place.node_class->numa_access[i];
-        if (row->node == numa_node && profile_set_has(&row->pus, place.os_index)) {
+    for (size_t i = 0; i < place->node_class->numa_access_count; i++) {
+        const struct profile_numa_access *row = &place->node_class->numa_access[i];
+        if (row->node == numa_node && profile_set_has(&row->pus, place->os_index)) {
             return row;
         }
     }
@@ -367,13 +368,15 @@ static const struct profile_numa_access *find_access(const servet_profile *profi
 
 double servet_numa_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
 {
-    const struct profile_numa_access *row = find_access(profile, pu, numa_node);
+    struct profile_place place;
+    const struct profile_numa_access *row = find_access(profile, pu, numa_node, &place);
     return row ? row->bytes_per_s : 0;
 }
 
 double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
 {
-    const struct profile_numa_access *row = find_access(profile, pu, numa_node);
+    struct profile_place place;
+    const struct profile_numa_access *row = find_access(profile, pu, numa_node, &place);
     return row ? row->seconds_per_access : 0;
 }
 
@@ -426,11 +429,8 @@ int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t num
                         struct servet_quality *out)
 {
     struct profile_place place;
-    const struct profile_numa_access *row = find_access(profile, pu, numa_node);
-    if (!row || !profile_locate(profile, pu, &place)) {
-        return -ENOENT;
-    }
-    return answer_quality(&row->quality, row->pus.ids[0] == place.os_index, out);
+    const struct profile_numa_access *row = find_access(profile, pu, numa_node, &place);
+    return row ? answer_quality(&row->quality, row->pus.ids[0] == place.os_index, out) : -ENOENT;
 }
 
 int servet_kernel_quality(const servet_profile *profile, uint32_t pu, enum servet_kernel kernel,

@@ -142,7 +142,7 @@ static int matrix_of(const double *traffic, uint32_t ranks, struct map_matrix *o
     for (size_t i = 0; traffic && i < all; i++) {
         some += traffic[i] > 0;
     }
-    struct map_entry *entries = calloc(some + 1, sizeof *entries);
+    FREED struct map_entry *entries = calloc(some + 1, sizeof *entries);
     for (size_t i = 0; entries && i < all; i++) {
         if (!traffic) {
             entries[count++] = (struct map_entry){(uint32_t)i, (uint32_t)i + 1, 1};
@@ -151,9 +151,7 @@ static int matrix_of(const double *traffic, uint32_t ranks, struct map_matrix *o
                 (struct map_entry){(uint32_t)(i / ranks), (uint32_t)(i % ranks), traffic[i]};
         }
     }
-    int rc = entries ? map_matrix_make(ranks, entries, count, out) : -ENOMEM;
-    free(entries);
-    return rc;
+    return entries ? map_matrix_make(ranks, entries, count, out) : -ENOMEM;
 }
 
 static int order_ranks(struct map_view *view, const uint32_t *pus, const struct map_matrix *matrix,
@@ -205,20 +203,11 @@ static int check_ranks(const servet_profile *profile, const uint32_t *pus, uint3
 int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32_t ranks,
                       const double *traffic, uint32_t *order, struct servet_error *error)
 {
-    struct map_matrix matrix = {0};
-    struct map_view view;
-    int rc = check_ranks(profile, pus, ranks, traffic, error);
-    if (rc == 0) {
-        rc = map_view_make(profile, MAP_COMMUNICATION, ranks, &view, error);
-    }
-    if (rc < 0) {
-        return rc;
-    }
-    rc = matrix_of(traffic, ranks, &matrix);
-    if (rc == 0) {
-        rc = order_ranks(&view, pus, &matrix, order);
-    }
-    map_matrix_free(&matrix);
-    map_view_free(&view);
+    FREED_BY(map_matrix_free) struct map_matrix matrix = {0};
+    FREED_BY(map_view_free) struct map_view view = {0};
+    TRY(check_ranks(profile, pus, ranks, traffic, error));
+    TRY(map_view_make(profile, MAP_COMMUNICATION, ranks, &view, error));
+    int rc = matrix_of(traffic, ranks, &matrix);
+    rc = rc < 0 ? rc : order_ranks(&view, pus, &matrix, order);
     return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
 }
