@@ -104,6 +104,17 @@ double profile_pair_figure(const struct profile_pair_figure *list, size_t count,
     return 0;
 }
 
+const struct profile_numa *profile_numa_of(const struct profile_class *node_class,
+                                           uint32_t os_index)
+{
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        if (node_class->numa[i].os_index == os_index) {
+            return &node_class->numa[i];
+        }
+    }
+    return NULL;
+}
+
 /* A class may have several caches of one level; those that name no PUs hold whom their groups hold,
  * and the only one of its level holds everybody. */
 const struct profile_cache *profile_cache_of(const struct profile_class *node_class, uint32_t level,

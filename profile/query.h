@@ -30,6 +30,10 @@ bool profile_relation_equal(const struct profile_relation *a, const struct profi
 double profile_pair_figure(const struct profile_pair_figure *list, size_t count, uint32_t a,
                            uint32_t b);
 
+/* The NUMA node with this number, or NULL. */
+const struct profile_numa *profile_numa_of(const struct profile_class *node_class,
+                                           uint32_t os_index);
+
 /* The cache of `level` that the PU (OS index) has, or NULL. */
 const struct profile_cache *profile_cache_of(const struct profile_class *node_class, uint32_t level,
                                              uint32_t os_index);

@@ -119,15 +119,6 @@ static int check_kernel(const struct json_path *at, const struct profile_class *
                                 "expected nt_copy, copy, read, triad in this order, each once");
 }
 
-static bool has_numa(const struct profile_class *node_class, uint32_t os_index)
-{
-    size_t i = 0;
-    while (i < node_class->numa_count && node_class->numa[i].os_index != os_index) {
-        i++;
-    }
-    return i < node_class->numa_count;
-}
-
 /* Does `b` come after `a`? By lowest PU, then by node. */
 static bool access_follows(const struct profile_numa_access *a, const struct profile_numa_access *b)
 {
@@ -138,7 +129,7 @@ static int check_numa_access(const struct json_path *at, const struct profile_cl
                              size_t index, struct servet_error *error)
 {
     const struct profile_numa_access *row = &node_class->numa_access[index];
-    if (!has_numa(node_class, row->node)) {
+    if (!profile_numa_of(node_class, row->node)) {
         return profile_refuse(error, at, "node",
                               "expected the number of one of the class's NUMA nodes");
     }
@@ -154,7 +145,7 @@ static int check_device(const struct json_path *at, const struct profile_class *
     const struct profile_device *device = &node_class->devices[index];
     struct json_path rows = JSON_PATH_KEY(at, "transfers");
     for (size_t k = 0; k < device->transfer_count; k++) {
-        if (!has_numa(node_class, device->transfers[k].node)) {
+        if (!profile_numa_of(node_class, device->transfers[k].node)) {
             return profile_refuse(error, &JSON_PATH_ITEM(&rows, k), "node",
                                   "expected the number of one of the class's NUMA nodes");
         }

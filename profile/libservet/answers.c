@@ -301,16 +301,9 @@ double servet_kernel_bandwidth(const servet_profile *profile, uint32_t pu,
 uint64_t servet_numa_memory_bytes(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
 {
     struct profile_place place;
-    if (!profile_locate(profile, pu, &place)) {
-        return 0;
-    }
-    for (size_t i = 0; i < place.node_class->numa_count; i++) {
-        const struct profile_numa *numa = &place.node_class->numa[i];
-        if (numa->os_index == numa_node) {
-            return numa->memory_bytes;
-        }
-    }
-    return 0;
+    const struct profile_numa *numa =
+        profile_locate(profile, pu, &place) ? profile_numa_of(place.node_class, numa_node) : NULL;
+    return numa ? numa->memory_bytes : 0;
 }
 
 double servet_pair_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)

@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "profile/codec/codec.h"
+#include "profile/query.h"
 #include "profile/scope.h"
 #include "profile/topology/gpu_makers.h"
 #include "profile/topology/topology.h"
@@ -304,8 +305,7 @@ static uint32_t node_of(hwloc_topology_t topology, const struct profile_class *n
     for (hwloc_obj_t node = NULL;
          (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node));) {
         if (!hwloc_bitmap_isset(place->nodeset, node->os_index) ||
-            hwloc_bitmap_iszero(node->cpuset) ||
-            !profile_topology_has_numa(node_class, node->os_index)) {
+            hwloc_bitmap_iszero(node->cpuset) || !profile_numa_of(node_class, node->os_index)) {
             continue;
         }
         if (out != PROFILE_NOT_SAID) {

@@ -107,15 +107,6 @@ int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_inde
     return 0;
 }
 
-bool profile_topology_has_numa(const struct profile_class *node_class, uint32_t os_index)
-{
-    size_t i = 0;
-    while (i < node_class->numa_count && node_class->numa[i].os_index != os_index) {
-        i++;
-    }
-    return i < node_class->numa_count;
-}
-
 int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
                               struct profile_set pus)
 {

@@ -26,7 +26,6 @@ int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_inde
                               uint64_t memory_bytes, struct profile_set pus);
 /* The unit of hwloc's memory attributes and of the bandwidths in /sys. */
 #define TOPOLOGY_MIB_PER_S 0x1p20
-bool profile_topology_has_numa(const struct profile_class *node_class, uint32_t os_index);
 int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
                               struct profile_set pus);
 

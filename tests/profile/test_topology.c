@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/query.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
 
@@ -377,7 +378,7 @@ TEST(memory_of_a_gpu_is_no_numa_node_of_a_pu)
 {
     const struct profile_class *node = only_class(from_hwloc(FIXTURES "/topologies/devices.xml"));
     ck_assert_uint_eq(node->numa_count, 2);
-    ck_assert(profile_topology_has_numa(node, 0) && profile_topology_has_numa(node, 1));
+    ck_assert(profile_numa_of(node, 0) && profile_numa_of(node, 1));
     const char *root = scratch_folder();
     put_smt_machine(root);
     put_file(root, "/sys/devices/system/node/online", "0-4\n");
