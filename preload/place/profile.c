@@ -1,3 +1,4 @@
+/* The profile that a plan is made from. */
 #include "preload/place/profile.h"
 
 #include <limits.h>
