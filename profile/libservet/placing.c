@@ -207,7 +207,8 @@ int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32
     FREED_BY(map_view_free) struct map_view view = {0};
     TRY(check_ranks(profile, pus, ranks, traffic, error));
     TRY(map_view_make(profile, MAP_COMMUNICATION, ranks, &view, error));
-    int rc = matrix_of(traffic, ranks, &matrix);
-    rc = rc < 0 ? rc : order_ranks(&view, pus, &matrix, order);
-    return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
+    if (matrix_of(traffic, ranks, &matrix) < 0 || order_ranks(&view, pus, &matrix, order) < 0) {
+        return profile_error(error, -ENOMEM, "out of memory");
+    }
+    return 0;
 }
