@@ -475,7 +475,9 @@ bool pin_watch_stop(void)
             return false;
         }
         on = ON;
-        sched_yield(); /* another thread is at it */
+        /* Another thread is at it. One of real time that spins would keep it from its PU for ever. */
+        profile_syscall(SYS_futex, (long)&watch.state, FUTEX_WAIT_PRIVATE, IN_CHANGE,
+                        (long)&(struct timespec){.tv_nsec = 200000}, 0, 0);
     }
     struct pin_shield shield;
     PIN_TAKES(HOLDS_WATCH);
