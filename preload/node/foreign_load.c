@@ -5,6 +5,7 @@
  * The wait is made only where something else is runnable. */
 #include "preload/node/foreign_load.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -29,32 +30,51 @@ bool pin_idling_read(struct pin_idling *idling, const struct profile_mask *pus)
 /* -- fellows -- */
 
 /* Threads of a rank's own job that run: they are no foreign load. The job is the launcher's process
- * on this node and all that descend from it. */
+ * on this node and all that descend from it (/proc/PID/task/TID/children). */
 struct fellows {
     uint32_t running;        /* threads */
     struct profile_mask pus; /* where they are, the calling process apart */
+    bool with_us; /* the caller is one of them: kernels without CONFIG_PROC_CHILDREN do not tell */
 };
 
-static void see_process(struct fellows *fellows, pid_t pid)
+/* Below a launcher: each costs an open folder. */
+#define MOST_GENERATIONS 16
+
+static void see_thread(struct fellows *fellows, pid_t pid, pid_t tid)
 {
     struct profile_stat it;
-    DIR *folder = profile_open_numbers(pid);
-    for (pid_t tid; (tid = profile_next_number(folder));) {
-        const bool runs = profile_stat_read(pid, tid, &it) && it.state == 'R';
-        fellows->running += runs;
-        if (runs && pid != getpid()) {
-            profile_mask_add(&fellows->pus, (uint32_t)it.pu);
-        }
+    if (!profile_stat_read(pid, tid, &it) || it.state != 'R') {
+        return;
+    }
+    fellows->running++;
+    if (pid != getpid()) {
+        profile_mask_add(&fellows->pus, (uint32_t)it.pu);
     }
 }
 
-static void see_fellows(struct fellows *fellows, pid_t launcher)
+static void see_process(struct fellows *fellows, pid_t pid, int generation);
+
+static void see_children(struct fellows *fellows, pid_t pid, pid_t tid, int generation)
 {
-    DIR *folder = launcher > 0 ? profile_open_numbers(0) : NULL;
-    for (pid_t pid; (pid = profile_next_number(folder));) {
-        if (pid == launcher || profile_descends_from(pid, launcher)) {
-            see_process(fellows, pid);
-        }
+    char path[64];
+    int child;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)tid);
+    FILE *file = fopen(path, "re");
+    while (file && fscanf(file, "%d", &child) == 1) {
+        see_process(fellows, child, generation + 1);
+    }
+    if (file) {
+        fclose(file);
+    }
+}
+
+static void see_process(struct fellows *fellows, pid_t pid, int generation)
+{
+    DIR *folder = generation < MOST_GENERATIONS ? profile_open_numbers(pid) : NULL;
+    fellows->with_us |= pid == getpid();
+    for (pid_t tid; (tid = profile_next_number(folder));) {
+        see_thread(fellows, pid, tid);
+        see_children(fellows, pid, tid, generation);
     }
 }
 
@@ -86,17 +106,18 @@ bool pin_foreign_load_pus(const struct profile_mask *allowed, pid_t launcher,
     struct fellows before = {0}, after = {0};
     *out = (struct profile_mask){0};
     const uint32_t running = profile_running_tasks();
-    if (running <= 1 || profile_mask_count(allowed) < 2) {
+    if (running > 1 && launcher != 0 && profile_mask_count(allowed) > 1) {
+        see_process(&before, launcher, 0);
+    }
+    if (running <= 1 || running <= before.running || profile_mask_count(allowed) < 2) {
         return running > 0;
     }
-    see_fellows(&before, launcher);
-    if (running <= before.running) {
-        return true;
-    }
-    if (!wait_for_idle(allowed, out)) {
+    if ((launcher != 0 && !before.with_us) || !wait_for_idle(allowed, out)) {
         return false;
     }
-    see_fellows(&after, launcher);
+    if (launcher != 0) {
+        see_process(&after, launcher, 0);
+    }
     profile_mask_intersect(&before.pus, &after.pus);
     profile_mask_subtract(out, &before.pus);
     return true;
