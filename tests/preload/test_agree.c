@@ -5,6 +5,8 @@
  * a profile and a mask of all its PUs; the plugin writes its part of that environment through the
  * four functions of Slurm that it calls, which stand here in Slurm's place. */
 #include <dlfcn.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "preload/place/places.h"
 #include "preload/place/process.h"
@@ -265,16 +267,19 @@ static void expect_part(const struct pin_plan *plan, uint32_t pus, struct profil
     }
 }
 
-/* However many threads a worker has, what it starts lives with it, on whole cores. */
-TEST(each_worker_of_torchrun_has_its_part_of_the_node, .loops = 4)
+/* However many threads a worker has, what it starts lives with it, on whole cores, if there is one
+ * for each. */
+TEST(each_worker_of_torchrun_has_its_part_of_the_node, .loops = 5)
 {
     static const struct {
         const char *machine;
         uint32_t threads; /* OMP_NUM_THREADS: torchrun's default, or the user's */
-    } asked[] = {{TWO_OF_64, 1},
-                 {TWO_OF_64, 4},
-                 {"package:2 group:4 [numa] core:8 pu:2", 1},
-                 {"package:2 group:4 [numa] core:8 pu:2", 4}};
+        uint32_t pus;
+    } asked[] = {{TWO_OF_64, 1, 32},
+                 {TWO_OF_64, 4, 32},
+                 {"package:2 group:4 [numa] core:8 pu:2", 1, 32},
+                 {"package:2 group:4 [numa] core:8 pu:2", 4, 32},
+                 {"package:1 core:2 pu:2", 1, 1}};
     struct machine m;
     struct profile_mask before = {0};
     open_machine(asked[_i].machine, &m);
@@ -284,7 +289,7 @@ TEST(each_worker_of_torchrun_has_its_part_of_the_node, .loops = 4)
         set_number("LOCAL_RANK", rank);
         set_number("LOCAL_WORLD_SIZE", 4);
         make_plan(&m, asked[_i].threads, &launcher, &plan);
-        expect_part(&plan, 32, &before);
+        expect_part(&plan, asked[_i].pus, &before);
         for (uint32_t t = 1; t < asked[_i].threads; t++) { /* the least in common: two NUMA nodes */
             ck_assert_uint_eq(plan.pus[t] / 64, plan.pus[0] / 64);
         }
@@ -319,6 +324,48 @@ TEST(ranks_of_flux_are_those_of_this_node)
         pin_plan_free(&plan);
     }
     ck_assert_uint_eq(profile_mask_count(&numa), 8);
+    close_machine(&m);
+}
+
+/* Another job has every PU, and its main thread the first of this rank's. */
+TEST(a_rank_over_another_job_begins_beside_its_main_thread)
+{
+    static struct pin_options options;
+    static struct pin_registry here;
+    const uint32_t last = 127;
+    struct pin_company company;
+    const char *path = scratch_path("registry");
+    struct machine m;
+    struct pin_launcher launcher;
+    struct pin_plan alone, plan;
+    struct profile_mask mains = {0};
+    const struct pin_plan_request request = {
+        .options = &options, .launcher = &launcher, .is_team = true, .allowed = &m.all};
+    open_machine(TWO_OF_64, &m);
+    set_number("OMPI_COMM_WORLD_LOCAL_RANK", 0);
+    set_number("OMPI_COMM_WORLD_LOCAL_SIZE", 2);
+    make_plan(&m, 0, &launcher, &alone);
+    pin_options_read(&options);
+    profile_mask_add(&mains, alone.pus[0]);
+    const pid_t job = fork();
+    if (job == 0) {
+        (void)pin_registry_open(&here, path, 1);
+        (void)pin_registry_take_all(&here, &m.all, &mains, false);
+        _exit(pause());
+    }
+    ck_assert_int_eq(pin_registry_open(&here, path, 2), 0);
+    do {
+        pin_registry_count(&here, &last, 1, &company);
+    } while (company.jobs == 0);
+    ck_assert_int_eq(pin_plan_make(&request, &here, &plan), 0);
+    ck_assert_uint_eq(plan.count, alone.count);
+    for (size_t i = 0; i < plan.count; i++) {
+        ck_assert_uint_eq(plan.pus[i], alone.pus[(i + 1) % plan.count]);
+    }
+    kill(job, SIGKILL);
+    waitpid(job, NULL, 0);
+    pin_plan_free(&alone);
+    pin_plan_free(&plan);
     close_machine(&m);
 }
 

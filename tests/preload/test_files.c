@@ -1,6 +1,7 @@
 /* Is a report only appended to a file of one's own in a folder open to all, and is no file read
  * that others could have written? */
 #include <dirent.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include "preload/node/log.h"
@@ -55,6 +56,18 @@ TEST(what_others_could_have_written_is_not_read)
     ck_assert_int_eq(pin_file_get_own(target, text, 4), -EFBIG);
     ck_assert_int_eq(chmod(target, 0660), 0);
     ck_assert_int_eq(pin_file_get_own(target, text, sizeof text), -EPERM);
+}
+
+TEST(a_signal_that_waits_for_the_program_stays)
+{
+    sigset_t pipe_signal, pending;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    ck_assert_int_eq(pthread_sigmask(SIG_BLOCK, &pipe_signal, NULL), 0);
+    ck_assert_int_eq(raise(SIGPIPE), 0);
+    pin_file_append("SERVET_REPORT", target, "new\n", 4);
+    ck_assert_int_eq(sigpending(&pending), 0);
+    ck_assert(sigismember(&pending, SIGPIPE));
 }
 
 TESTS(.setup = setup, .teardown = teardown)

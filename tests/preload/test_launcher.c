@@ -207,6 +207,7 @@ static const struct {
     {"SLURM_CPU_BIND_LIST=0xff,0xff,0xff,0xff", "0-1", PIN_MASK_OF_RANK, 1},
     {"SLURM_CPU_BIND_LIST=0xff,0xff,0xff,0xff", "0-3", PIN_MASK_OF_RANK, 2},
     {"SLURM_CPU_BIND_LIST=0xff,0xff,0xff,0xff", "4-9", PIN_MASK_OF_RANK, 1},
+    {"SLURM_CPU_BIND_TYPE=map_cpu: SLURM_CPU_BIND_LIST=10,10,10,3", "10", PIN_MASK_OF_RANK, 2},
     /* the plugin says that Slurm's binding is its own, or a script has narrowed it */
     {"REBIND=1 SLURM_CPU_BIND_LIST=0x3,0xc,0x30,0xc0", "2-3", PIN_MASK_BY_LAUNCHER, 1},
     {"REBIND=1 SLURM_CPU_BIND_LIST=0x3,0xc,0x30,0xc0", "2", PIN_MASK_OF_RANK, 1},
@@ -251,6 +252,18 @@ TEST(a_mask_belongs_to_the_ranks_that_have_it, .loops = sizeof masks / sizeof *m
     ck_assert_uint_eq(launcher.local_size, own ? 1 : 4);
     ck_assert_int_eq(launcher.job != job, own);
     ck_assert(profile_mask_equal(&allowed, own ? &start : &all));
+}
+
+TEST(one_of_slurms_two_variables_alone_says_nothing, .loops = 2)
+{
+    struct pin_launcher launcher;
+    struct profile_mask start, allowed;
+    ck_assert_int_eq(profile_mask_get(0, &start), 0);
+    be_task("mask_cpu:", "0x1");
+    unsetenv(_i ? "SLURM_CPU_BIND_LIST" : "SLURM_CPU_BIND_TYPE");
+    pin_launcher_read(true, &launcher);
+    pin_launcher_allowed(&launcher, &start, &allowed);
+    ck_assert(profile_mask_equal(&allowed, &start));
 }
 
 /* -- workers: processes without MPI_Init -- */

@@ -6,10 +6,14 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "preload/node/log.h"
 #include "preload/node/registry.h"
 #include "preload/place/life.h"
+#include "preload/place/watch.h"
+#include "preload/place/why.h"
 #include "profile/base/clock.h"
 #include "profile/base/ticks.h"
+#include "profile/processes/process.h"
 #include "tests/base/runner.h"
 
 /* A thread as a look has found it. */
@@ -283,6 +287,87 @@ TEST(a_main_thread_makes_room_for_a_thread_that_comes_to_its_pu)
     end(thread);
 }
 
+/* -- words -- */
+
+static unsigned lines_said, records_said;
+static int32_t reported = -1;
+
+void __wrap_pin_log(bool verbose, const char *format, ...);
+void __wrap_pin_log(bool verbose, const char *format, ...)
+{
+    (void)format;
+    lines_said += verbose;
+}
+
+void __real_pin_record(const char *where, bool verbose, const char *sentence,
+                       const struct profile_fact *facts);
+void __wrap_pin_record(const char *where, bool verbose, const char *sentence,
+                       const struct profile_fact *facts);
+void __wrap_pin_record(const char *where, bool verbose, const char *sentence,
+                       const struct profile_fact *facts)
+{
+    records_said += verbose;
+    __real_pin_record(where, false, sentence, facts);
+}
+
+void __real_pin_report_moved(uint32_t line, int32_t pu);
+void __wrap_pin_report_moved(uint32_t line, int32_t pu);
+void __wrap_pin_report_moved(uint32_t line, int32_t pu)
+{
+    reported = pu;
+    __real_pin_report_moved(line, pu);
+}
+
+/* A thread without a line in the report is not the main thread there. */
+TEST(a_move_is_said_and_reported_where_that_is_asked_for)
+{
+    pthread_t thread;
+    struct seen seen = start(&thread, wait_to_go);
+    const int32_t other = another_pu(seen.pu);
+    ck_assert(moves(seen, other));
+    ck_assert(lines_said == 0 && reported == -1);
+    pin_here.options.verbose = true;
+    seen.pu = other;
+    ck_assert(moves(seen, PIN_LEFT));
+    ck_assert(lines_said == 1 && reported == -1);
+    end(thread);
+    pin_process_lock();
+    pin_process_pin_main();
+    pin_process_unlock();
+    const int32_t main_pu = pin_process_main_pu(), third = another_pu(main_pu);
+    lines_said = 0;
+    ck_assert(pin_process_move(NULL, 0, main_pu, third));
+    ck_assert(lines_said == 1 && reported == third);
+}
+
+static unsigned say_a_pool_is_left(void *(*routine)(void *))
+{
+    pthread_t thread;
+    const struct seen seen = start(&thread, routine);
+    pin_process_lock();
+    pin_here.options.verbose = true;
+    ck_assert(pin_pools_loosen(&pin_here.pools, seen.record->pool, pin_process_leave));
+    pin_process_unlock();
+    records_said = 0;
+    pin_why_say();
+    pin_why_say();
+    end(thread);
+    return records_said;
+}
+
+TEST(why_a_pool_is_left_is_said_once_in_each_process)
+{
+    int status;
+    ck_assert_uint_eq(say_a_pool_is_left(wait_to_go), 1);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        _exit(say_a_pool_is_left(wait_too) != 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
 TEST(a_main_thread_that_binds_itself_is_left_whichever_pu_it_had, .loops = 2)
 {
     atomic_store(&pin_life.main_pu, _i ? 0 : MAIN_LOOSE);
@@ -375,6 +460,38 @@ TEST(pus_that_another_job_gives_back_at_once_are_taken)
     ends_soon = true;
     (void)start(&thread, wait_to_go);
     ck_assert(profile_mask_empty(&pin_here.plan.avoid));
+    end(thread);
+}
+
+static pid_t watch_of(pid_t pid)
+{
+    struct profile_stat it;
+    pid_t found = 0;
+    DIR *folder = profile_open_numbers(pid);
+    for (pid_t tid; (tid = profile_next_number(folder));) {
+        const bool is_watch =
+            profile_stat_read(pid, tid, &it) && strcmp(it.name, PIN_WATCH_NAME) == 0;
+        found = is_watch ? tid : found;
+    }
+    return found;
+}
+
+/* The main thread, which makes it, has one PU. */
+TEST(the_watch_runs_where_a_thread_that_is_left_may)
+{
+    pthread_t thread;
+    struct profile_mask now = {0};
+    (void)start(&thread, wait_to_go);
+    pin_process_lock();
+    pin_process_pin_main();
+    pin_process_unlock();
+    end(thread);
+    pin_here.options.no_watch = false;
+    (void)start(&thread, wait_too);
+    while (!profile_mask_equal(&now, &pin_here.children)) {
+        usleep(1000);
+        (void)profile_mask_get(watch_of(getpid()), &now);
+    }
     end(thread);
 }
 

@@ -44,6 +44,12 @@ TEST(libraries_are_known_by_their_names)
     ck_assert_int_eq(profile_owner_of("libcuda.so.1"), PROFILE_OWNER_HELPER);
 }
 
+TEST(a_program_of_go_places_its_own_threads)
+{
+    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"), ARGV(PROGRAMS "/go"));
+    ck_assert_msg(strstr(child.err, "its runtime places its own threads"), "%s", child.err);
+}
+
 TEST(a_user_can_extend_the_lists)
 {
     char text[256];

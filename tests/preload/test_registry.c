@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -170,6 +171,32 @@ TEST(a_crowd_on_one_pu_is_no_failure)
     for (size_t i = 0; i < 12; i++) {
         end(&other[i]);
     }
+}
+
+TEST(one_descriptor_is_kept_and_no_other)
+{
+    struct profile_mask taken;
+    struct pin_company company;
+    const uint32_t pu = 0;
+    ck_assert(pin_registry_take(&here, 0, false, false));
+    const int next = dup(STDERR_FILENO);
+    close(next);
+    ck_assert_uint_eq(held_here(), 0);
+    pin_registry_count(&here, &pu, 1, &company);
+    ck_assert(pin_registry_begin_turn(&here, &few, false, &taken));
+    pin_registry_end_turn(&here);
+    ck_assert(pin_registry_take(&here, 1, false, false));
+    ck_assert_int_eq(dup(STDERR_FILENO), next);
+}
+
+TEST(a_pipe_in_place_of_the_file_holds_no_job_up)
+{
+    struct pin_registry registry = {0};
+    const char *pipe_path = scratch_path("pipe");
+    ck_assert_int_eq(mkfifo(pipe_path, 0600), 0);
+    alarm(5);
+    (void)pin_registry_open(&registry, pipe_path, 0);
+    alarm(0);
 }
 
 /* -- choosing at once -- */

@@ -89,9 +89,11 @@ TEST(asking_for_filters_changes_nothing)
 }
 
 #ifndef SANITIZERS /* the filter kills for what their runtime asks, too */
-TEST(a_worker_that_shuts_itself_in_is_alone_in_it, .not_emulated = "qemu-user has no seccomp()")
+/* By prctl() and by seccomp(). */
+TEST(a_worker_that_shuts_itself_in_is_alone_in_it, .loops = 2,
+     .not_emulated = "qemu-user has no seccomp()")
 {
-    run("worker", NULL);
+    run("worker", _i ? "0" : NULL);
     expect_whole(3);
     child_expect(&child, 0, 1, order[1]);
     expect_whole(0);

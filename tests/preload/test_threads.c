@@ -149,6 +149,10 @@ TEST(only_allowed_pus_are_used)
     for (int thread = 0; thread < 3; thread++) {
         child_expect(&child, 0, thread, order[1]);
     }
+    child_run_preloaded(&child, CHANGES("SERVET_VERBOSE=1"),
+                        ARGV("taskset", "-c", order_text[0], PROGRAM, "1"));
+    ck_assert_msg(strstr(child.err, " on PU ") && !strstr(child.err, "left to the kernel"), "%s",
+                  child.err);
 }
 
 TESTS(.begin = here_need_two_pus)

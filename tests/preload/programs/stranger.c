@@ -6,7 +6,7 @@
  *   stranger rebind PU      a worker binds itself, asks ("count 1 N"), makes thread 2
  *   stranger cancelled      the main thread is to be cancelled when it makes a thread: "made"
  *   stranger probe          asks whether there are filters, by prctl and by seccomp
- *   stranger worker         thread 2 shuts itself in where what places threads kills; makes thread
+ *   stranger worker [0]     thread 2 shuts itself in where what places threads kills; makes thread
  *                           3
  *   stranger everybody      the main thread shuts in all, with two workers that wait; makes thread
  *                           3
@@ -67,7 +67,7 @@ static int shut_in(int flags, bool asking)
 
 static void *shuts_itself_in(void *argument)
 {
-    must(shut_in(BY_PRCTL, true));
+    must(shut_in(argument ? 0 : BY_PRCTL, true));
     run_reporter(3);
     return argument;
 }
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "probe") == 0) {
         probe();
     } else if (strcmp(what, "worker") == 0) {
-        run_thread(shuts_itself_in, NULL);
+        run_thread(shuts_itself_in, argc > 2 ? pu : NULL);
     } else if (strcmp(what, "vfork") == 0) {
         by_vfork();
     } else {
