@@ -475,7 +475,7 @@ bool pin_watch_stop(void)
             return false;
         }
         on = ON;
-        /* Another thread is at it. One of real time that spins would keep it from its PU for ever. */
+        /* Another thread is at it. One of real time that spins would keep it from its PU. */
         profile_syscall(SYS_futex, (long)&watch.state, FUTEX_WAIT_PRIVATE, IN_CHANGE,
                         (long)&(struct timespec){.tv_nsec = 200000}, 0, 0);
     }
