@@ -1,43 +1,15 @@
 /* Is a thread moved only while it is the one that the watch has looked at, where it
  * was put? The whole shim is in this program. */
-#include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "preload/node/log.h"
-#include "preload/node/registry.h"
-#include "preload/place/life.h"
 #include "preload/place/watch.h"
 #include "preload/place/why.h"
-#include "profile/base/clock.h"
-#include "profile/base/ticks.h"
-#include "profile/processes/process.h"
-#include "tests/base/runner.h"
+#include "tests/preload/moves/seen.h"
 
-/* A thread as a look has found it. */
-struct seen {
-    struct pin_thread *record;
-    uint64_t born_ns;
-    int32_t pu;
-};
-
-static sem_t begun, go;
-
-static void *wait_to_go(void *unused)
-{
-    sem_post(&begun);
-    while (sem_wait(&go) != 0) {
-    }
-    return unused;
-}
-
-/* Its threads do not live briefly, however quickly the first of another routine ended. */
-static void *wait_too(void *unused)
-{
-    return wait_to_go(unused);
-}
+sem_t begun, go;
 
 static void *end_without_a_word(void *unused)
 {
@@ -46,37 +18,9 @@ static void *end_without_a_word(void *unused)
     return unused;
 }
 
-static struct seen start(pthread_t *thread, void *(*routine)(void *))
-{
-    struct seen seen = {0};
-    ck_assert_int_eq(pthread_create(thread, NULL, routine, NULL), 0);
-    sem_wait(&begun);
-    for (uint32_t number = 1; number <= pin_record_count(); number++) {
-        struct pin_thread *record = pin_record_at(number);
-        if (record->pool < PIN_POOLS && atomic_load(&record->tid) != 0) {
-            seen = (struct seen){record, record->born_ns, atomic_load(&record->pu)};
-        }
-    }
-    ck_assert_ptr_nonnull(seen.record);
-    ck_assert_int_ge(seen.pu, 0);
-    return seen;
-}
-
-static void end(pthread_t thread)
-{
-    sem_post(&go);
-    ck_assert_int_eq(pthread_join(thread, NULL), 0);
-}
-
 static bool moves(struct seen seen, int32_t pu)
 {
     return pin_process_move(seen.record, seen.born_ns, seen.pu, pu);
-}
-
-static int32_t another_pu(int32_t pu)
-{
-    const struct pin_pools *pools = &pin_here.pools;
-    return (int32_t)pools->places[pools->places[0].pu == (uint32_t)pu ? 1 : 0].pu;
 }
 
 static size_t places_taken(void)
@@ -412,218 +356,6 @@ TEST(threads_that_are_left_begin_beside_the_main_thread, .loops = WAYS)
     sem_post(&go);
     end(first);
     pthread_join(second, NULL);
-}
-
-/* -- plans -- */
-
-/* Two plans at once would undo each other's places. */
-TEST(a_thread_that_comes_while_another_one_plans_is_left)
-{
-    pthread_t thread;
-    ck_assert(pin_process_may_call());
-    atomic_store(&pin_life.planning, true);
-    ck_assert_int_eq(pthread_create(&thread, NULL, wait_to_go, NULL), 0);
-    sem_wait(&begun);
-    ck_assert(!pin_process_is_planned());
-    end(thread);
-    atomic_store(&pin_life.planning, false);
-    (void)start(&thread, wait_too);
-    end(thread);
-}
-
-static struct pin_registry another_job;
-static bool ends_soon;
-
-int __real_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
-{
-    if (ends_soon) {
-        ends_soon = false;
-        pin_registry_release(&another_job);
-    }
-    return __real_nanosleep(time, left);
-}
-
-/* Jobs that choose at one moment take PUs and give them back: they do it in turn. */
-TEST(pus_that_another_job_gives_back_at_once_are_taken)
-{
-    pthread_t thread;
-    const char *path = scratch_path("registry");
-    struct profile_mask own;
-    ck_assert_int_eq(profile_mask_get(0, &own), 0);
-    ck_assert_int_eq(pin_registry_open(&another_job, path, 1), 0);
-    ck_assert(pin_registry_begin_turn(&another_job, &own, false, NULL));
-    ck_assert(pin_registry_take_all(&another_job, &own, &own, false));
-    pin_here.options.no_registry = false;
-    pin_here.options.registry = path;
-    ends_soon = true;
-    (void)start(&thread, wait_to_go);
-    ck_assert(profile_mask_empty(&pin_here.plan.avoid));
-    end(thread);
-}
-
-static pid_t watch_of(pid_t pid)
-{
-    struct profile_stat it;
-    pid_t found = 0;
-    DIR *folder = profile_open_numbers(pid);
-    for (pid_t tid; (tid = profile_next_number(folder));) {
-        const bool is_watch =
-            profile_stat_read(pid, tid, &it) && strcmp(it.name, PIN_WATCH_NAME) == 0;
-        found = is_watch ? tid : found;
-    }
-    return found;
-}
-
-/* The main thread, which makes it, has one PU. */
-TEST(the_watch_runs_where_a_thread_that_is_left_may)
-{
-    pthread_t thread;
-    struct profile_mask now = {0};
-    (void)start(&thread, wait_to_go);
-    pin_process_lock();
-    pin_process_pin_main();
-    pin_process_unlock();
-    end(thread);
-    pin_here.options.no_watch = false;
-    (void)start(&thread, wait_too);
-    while (!profile_mask_equal(&now, &pin_here.children)) {
-        usleep(1000);
-        (void)profile_mask_get(watch_of(getpid()), &now);
-    }
-    end(thread);
-}
-
-static bool comes_between;
-
-int __real_pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
-                           struct pin_memory *out);
-int __wrap_pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
-                           struct pin_memory *out);
-int __wrap_pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
-                           struct pin_memory *out)
-{
-    if (comes_between) {
-        comes_between = false;
-        ck_assert(pin_registry_take(&another_job, pin_here.plan.pus[0], false, false));
-    }
-    return __real_pin_memory_plan(membind, request, out);
-}
-
-/* One that waits for no turn takes the first PU of a plan for a team. */
-TEST(a_job_that_comes_between_the_look_and_the_choice_is_seen)
-{
-    pthread_t thread;
-    const char *path = scratch_path("registry");
-    pin_here.options.no_registry = false;
-    pin_here.options.registry = path;
-    ck_assert_int_eq(pin_registry_open(&another_job, path, 1), 0);
-    (void)start(&thread, wait_to_go);
-    end(thread);
-    const uint32_t first = pin_here.plan.pus[0];
-    comes_between = true;
-    ck_assert(pin_process_plan(PIN_TEAM_COMES));
-    ck_assert(!comes_between);
-    ck_assert(profile_mask_has(&pin_here.plan.avoid, first));
-    ck_assert_uint_ne(pin_here.plan.pus[0], first);
-}
-
-/* -- the watch, on PUs that are busy or idle as this test says -- */
-
-static atomic_int idles = -1; /* a PU; -1: all is as it is */
-static atomic_uint readings;
-static atomic_bool is_computed;
-
-static void *compute(void *unused)
-{
-    sem_post(&begun);
-    while (!atomic_load(&is_computed)) {
-    }
-    return unused;
-}
-
-int __real_profile_ticks_get(struct profile_ticks *ticks, size_t pus);
-int __wrap_profile_ticks_get(struct profile_ticks *ticks, size_t pus);
-int __wrap_profile_ticks_get(struct profile_ticks *ticks, size_t pus)
-{
-    const int pu = atomic_load(&idles);
-    if (pu < 0) {
-        return __real_profile_ticks_get(ticks, pus);
-    }
-    for (size_t i = 0; i < pus; i++) {
-        const uint64_t idle = (int)i == pu ? profile_now_ns() / PROFILE_TICK_NS : 0;
-        ticks[i] = (struct profile_ticks){.all = 1, .idle = idle};
-    }
-    atomic_fetch_add(&readings, 1);
-    return 0;
-}
-
-/* Another job, which has the PU as well, and computes there. */
-static pid_t compute_beside(const char *path, uint32_t pu)
-{
-    static struct pin_registry beside;
-    struct profile_mask held = {0};
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(120);
-        (void)__real_profile_mask_set_pu(0, pu);
-        (void)pin_registry_open(&beside, path, 1);
-        (void)pin_registry_take(&beside, pu, false, true);
-        compute(NULL);
-    }
-    while (!profile_mask_has(&held, pu)) {
-        pin_process_lock();
-        pin_registry_look(&pin_here.registry, &pin_here.plan.own, &held);
-        pin_process_unlock();
-    }
-    return child;
-}
-
-static void wait_for_readings(unsigned more)
-{
-    const unsigned until = atomic_load(&readings) + more;
-    while (atomic_load(&readings) < until) {
-        usleep(1000);
-    }
-}
-
-/* Its thread waits beside another job, and the PU that idles is a third one's, which ends. */
-TEST(a_team_that_was_laid_over_a_job_is_placed_when_another_has_ended)
-{
-    pthread_t thread;
-    const char *path = scratch_path("registry");
-    pin_here.options.no_registry = false;
-    pin_here.options.registry = path;
-    pin_here.options.no_watch = false;
-    ck_assert_int_eq(pin_registry_open(&another_job, path, 2), 0);
-    (void)start(&thread, wait_to_go);
-    end(thread); /* with the watch, and it is another one that looks below */
-    usleep(100000);
-    const struct seen seen = start(&thread, compute);
-    const int32_t other = another_pu(seen.pu);
-    pin_process_lock();
-    pin_here.pools.team = seen.record->pool;
-    pin_process_unlock();
-    ck_assert(pin_registry_take(&another_job, (uint32_t)other, false, false));
-    const pid_t child = compute_beside(path, (uint32_t)seen.pu);
-    atomic_store(&idles, other);
-    wait_for_readings(4);
-    ck_assert_int_eq(atomic_load(&seen.record->pu), seen.pu);
-    pin_registry_release(&another_job);
-    while (atomic_load(&seen.record->pu) != other) {
-        usleep(1000);
-    }
-    atomic_store(&idles, seen.pu); /* it comes home when that is its own again */
-    wait_for_readings(6);
-    ck_assert_int_eq(atomic_load(&seen.record->pu), other);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    while (atomic_load(&seen.record->pu) != seen.pu) {
-        usleep(1000);
-    }
-    atomic_store(&is_computed, true);
-    pthread_join(thread, NULL);
 }
 
 /* -- the end of a thread -- */
