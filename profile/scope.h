@@ -34,6 +34,6 @@ static inline void profile_free_at(const void *pointer)
 /* Before a declaration of pointers to memory (NULL: none) … */
 #define FREED FREED_BY(profile_free_at)
 /* … or of a struct, with the function that gives back what it owns. */
-#define FREED_BY(function) __attribute__((cleanup(function)))
+#define FREED_BY(function) __attribute__((cleanup(function), unused)) /* its scope uses it */
 
 #endif
