@@ -266,7 +266,10 @@ int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
     FREED_BY(probe_numa_free) struct probe_numa result = {0};
     FREED_BY(free_groups)
     struct matrix matrix = {.probe = probe, .bytes = array_bytes, .result = &result};
-    TRY(probe_error(error, measure_all(&matrix), "measuring the memory of each NUMA node"));
+    const int rc = measure_all(&matrix);
+    if (rc < 0) {
+        return probe_error(error, rc, "measuring the memory of each NUMA node");
+    }
     qsort(result.rows, result.count, sizeof *result.rows, by_place);
     *out = TAKE(result);
     return 0;

@@ -73,7 +73,7 @@ int probe_relation_from_classes(const struct profile_set *pus, const uint32_t *c
     TRY(list_pairs(pus->ids, class_of, weakest, &units, keep, &pairs));
     TRY(probe_partition_dissolve(&units, keep));
     TRY(probe_partition_groups(&units, pus, out));
-    out->pair_count = pairs.pair_count;
+    out->pair_count = TAKE(pairs.pair_count);
     out->pairs = TAKE(pairs.pairs);
     return 0;
 }
