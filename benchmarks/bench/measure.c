@@ -34,6 +34,7 @@ static void pin_to_nth(size_t nth)
     {
         if (nth-- == 0) {
             (void)profile_mask_set_pu(0, pu);
+            return;
         }
     }
 }
