@@ -48,6 +48,9 @@ static inline int pin_life_state(void)
     return atomic_load_explicit(&pin_life.state, memory_order_acquire);
 }
 
+/* Sleeps for a moment, while `value` is there, for another thread that is at it: a thread of real
+ * time that spins would keep that one from its PU. */
+void pin_life_await(atomic_int *word, int value);
 /* Changes a mask, unless a sandbox of all threads has been announced: the announcement waits for
  * calls in progress. `mask` NULL: one PU. 0, -ECANCELED, as sched_setaffinity(2). */
 int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu);

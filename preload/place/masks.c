@@ -7,7 +7,8 @@
  * where we put it. A later thread of this process with the number of one that is gone passes for it
  * at worst: it stands on a PU that no other thread has. */
 #include <errno.h>
-#include <sched.h>
+#include <linux/futex.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "preload/node/log.h"
@@ -267,6 +268,12 @@ static void unpin_everybody(void)
     pin_process_unlock();
 }
 
+void pin_life_await(atomic_int *word, int value)
+{
+    static const struct timespec moment = {.tv_nsec = 200000};
+    profile_syscall(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, (long)&moment, 0, 0);
+}
+
 static void shut_everybody(void)
 {
     const int before = atomic_exchange(&pin_life.state, RETIRED);
@@ -274,7 +281,7 @@ static void shut_everybody(void)
     const uint64_t begun_ns = profile_now_ns();
     while ((atomic_load(&pin_life.calls) > 0 || (before == PLANNED && is_any_being_made())) &&
            profile_now_ns() - begun_ns < LONGEST_WAIT_NS) {
-        sched_yield();
+        pin_life_await(&pin_life.calls, atomic_load(&pin_life.calls));
     }
     if (before == PLANNED) {
         unpin_everybody();

@@ -23,7 +23,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -475,9 +474,7 @@ bool pin_watch_stop(void)
             return false;
         }
         on = ON;
-        /* Another thread is at it. One of real time that spins would keep it from its PU. */
-        profile_syscall(SYS_futex, (long)&watch.state, FUTEX_WAIT_PRIVATE, IN_CHANGE,
-                        (long)&(struct timespec){.tv_nsec = 200000}, 0, 0);
+        pin_life_await(&watch.state, IN_CHANGE);
     }
     struct pin_shield shield;
     PIN_TAKES(HOLDS_WATCH);
