@@ -1,7 +1,6 @@
 /* Which pictures of the topology there are, and the part of the page that shows them: one of each
  * node class, and one of each class and priority with the workers that are asked for. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "profile/base/cli.h"
 #include "profile/query.h"

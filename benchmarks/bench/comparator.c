@@ -7,7 +7,6 @@
 
 #include "benchmarks/bench/launcher.h"
 #include "benchmarks/bench/tools.h"
-#include "profile/base/cli.h"
 
 int bench_program_launcher(struct program *program, struct servet_error *error)
 {

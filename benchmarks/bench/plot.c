@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "benchmarks/bench/compare.h"
 #include "benchmarks/bench/tools.h"
 #include "profile/base/cli.h"
 #include "profile/text/chart.h"

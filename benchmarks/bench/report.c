@@ -7,7 +7,6 @@
 
 #include "benchmarks/bench/report.h"
 #include "benchmarks/bench/tools.h"
-#include "profile/base/cli.h"
 #include "profile/topology/topology.h"
 
 /* -- verdicts -- */

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "benchmarks/bench/tools.h"
 #include "profile/base/random.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "mapper/devices/choice.h"
-#include "profile/query.h"
 #include "profile/scope.h"
 
 /* -- dealing -- */

@@ -16,7 +16,6 @@
 #include "profile/base/file.h"
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
-#include "profile/query.h"
 #include "profile/topology/gpu_makers.h"
 
 /* Cards, by the beginning of their names, and the variable that says which a process has.

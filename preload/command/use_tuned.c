@@ -1,6 +1,5 @@
 /* servet-pin --tuned: as servet-bench --tune found the program to be the fastest. */
 #include <stdio.h>
-#include <string.h>
 
 #include "preload/command/command.h"
 #include "preload/command/tuned.h"

@@ -23,7 +23,6 @@
 #include <mqueue.h>
 #include <netdb.h>
 #include <sched.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -5,7 +5,6 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "preload/base/pages.h"
 #include "preload/node/log.h"

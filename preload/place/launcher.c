@@ -1,7 +1,6 @@
 /* Reads the launcher of a parallel program, and finds out whose mask a rank has. */
 #include "preload/place/launcher.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +15,6 @@
 #include "profile/base/format_safe.h"
 #include "profile/base/hash.h"
 #include "profile/base/launchers.h"
-#include "profile/base/nearness.h"
 #include "profile/processes/process.h"
 
 int pin_launcher_format(const struct pin_launcher *launcher, char *out, size_t size)

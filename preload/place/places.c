@@ -11,7 +11,6 @@
 #include "preload/place/options.h"
 #include "profile/base/file.h"
 #include "profile/base/launchers.h"
-#include "profile/base/nearness.h"
 
 static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";
 /* Thread i of a team on place i. */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include "preload/node/registry.h"
 #include "preload/place/places.h"
 #include "preload/place/profile.h"
-#include "profile/base/format_safe.h"
 #include "profile/base/launchers.h"
 #include "profile/query.h"
 #include "profile/scope.h"

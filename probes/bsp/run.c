@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/run/run.h"
 #include "profile/base/cli.h"
 
 static uint32_t highest_h(const struct probe_bsp_fit *fit)

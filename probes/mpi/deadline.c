@@ -2,7 +2,6 @@
  * MPI library, where nothing but a signal reaches it. The handler therefore only does what is
  * allowed in one: it writes a line that was prepared before, and ends the process. */
 #include "probes/mpi/mpi.h"
-#include "profile/base/syscall.h"
 #include "profile/processes/process.h"
 
 #include <poll.h>

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "profile/codec/codec.h"
-#include "profile/model.h"
 #include "profile/scope.h"
 
 /* Bounds on what a hostile file can make us allocate, far above what a real one needs: a profile of

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/codec/codec.h"
 #include "profile/scope.h"
 #include "profile/topology/topology.h"
 

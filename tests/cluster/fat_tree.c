@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 size_t bench_fat_tree_layer(const struct fat_tree *tree, uint32_t a, uint32_t b)
 {

@@ -2,11 +2,9 @@
  * for each variable. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "preload/place/options.h"
 #include "preload/place/places.h"
-#include "preload/place/process.h"
 #include "profile/base/launchers.h"
 #include "tests/fuzz/fuzz.h"
 

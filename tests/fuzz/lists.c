@@ -1,7 +1,6 @@
 /* Lists of PUs, and of hosts as batch systems write them. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "profile/model.h"
 #include "profile/scope.h"

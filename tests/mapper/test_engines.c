@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "mapper/weights/weights.h"
 #include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
 #include "tests/mapper/reference.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "mapper/formats/formats.h"
-#include "profile/base/error.h"
 #include "profile/scope.h"
 #include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 uint32_t order[2];
 char order_text[2][16], order_pair[32], order_pus[32], all_pus[256];

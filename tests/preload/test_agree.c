@@ -9,8 +9,6 @@
 #include <sys/wait.h>
 
 #include "preload/place/places.h"
-#include "preload/place/process.h"
-#include "profile/model.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/machine.h"

@@ -2,7 +2,6 @@
  * have one: is a program under it as it is without the shim, whichever call the filter kills for,
  * and does finding that out take nothing of the program's: no memory, no core, no time without an
  * end? */
-#include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,8 +13,6 @@
 #include <sys/wait.h>
 
 #include "preload/base/filter.h"
-#include "profile/base/clock.h"
-#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"

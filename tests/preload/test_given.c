@@ -8,7 +8,6 @@
 #include "mapper/devices/devices.h"
 #include "preload/command/devices.h"
 #include "preload/command/given.h"
-#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/machine.h"
 

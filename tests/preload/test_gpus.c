@@ -1,7 +1,6 @@
 /* Does servet-pin put a rank beside its GPU, tell it which one, and leave alone what somebody else
  * has chosen? */
 #include "profile/base/mask.h"
-#include "profile/model.h"
 #include "report/report.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"

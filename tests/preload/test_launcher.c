@@ -3,8 +3,6 @@
 
 #include "preload/place/launcher.h"
 #include "preload/place/places.h"
-#include "profile/base/nearness.h"
-#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"

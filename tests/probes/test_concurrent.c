@@ -5,7 +5,6 @@
 #include "probes/pairs/messages.h"
 #include "probes/pairs/partition.h"
 #include "probes/pairs/sample.h"
-#include "profile/topology/topology.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

@@ -2,7 +2,6 @@
  * and wrong? */
 #include "probes/pairs/sharing.h"
 #include "probes/run/result.h"
-#include "probes/run/run.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

@@ -1,6 +1,5 @@
 /* Does the public library, linked alone, tell a program what the profile says? */
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* Does every number between two measured ones follow from the measurements, in every room? */
-#include <math.h>
 
 #include "profile/query.h"
 #include "tests/base/runner.h"

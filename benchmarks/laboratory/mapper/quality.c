@@ -28,7 +28,6 @@
 
 #include "mapper/command/command.h"
 #include "mapper/map.h"
-#include "mapper/traffic/traffic.h"
 #include "mapper/worth/worth.h"
 
 enum rival { DISTRIB, COMPACT, SCATTER, SPREAD, MPIBIND, RIVALS };

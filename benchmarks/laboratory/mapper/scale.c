@@ -2,7 +2,6 @@
  * priority; each is measured in a process of its own, so that the peak is its own. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

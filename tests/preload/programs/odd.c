@@ -26,7 +26,6 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>

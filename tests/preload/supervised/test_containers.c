@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 
 #include "tests/base/runner.h"
-#include "tests/preload/child.h"
 #include "tests/preload/machine.h"
 #include "tests/preload/supervised/supervisor.h"
 

@@ -1,12 +1,10 @@
 /* Does measuring cache sizes end when the time granted is over, on the machine's own clock, and is
  * what it then says of them still true? */
 #include "probes/cache/probe.h"
-#include "probes/memory/pairs.h"
 #include "probes/pairs/messages.h"
 #include "probes/run/budget.h"
 #include "probes/run/run.h"
 #include "profile/codec/codec.h"
-#include "profile/query.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

@@ -1,6 +1,5 @@
 /* Whole runs whose copies or messages the machine's time ends, whose PUs never run at the same
  * time, or that are in a hurry: what stays, and what is said of the rest. */
-#include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
 #include "probes/run/conditions.h"
 #include "probes/run/result.h"

@@ -1,7 +1,6 @@
 /* Does the note of a cache give a measured size that is not the declared one, and one of the three
  * reasons where it holds? Is a cache that kinds of cores share one where answers contradict? */
 #include "probes/run/result.h"
-#include "probes/run/run.h"
 #include "tests/base/runner.h"
 
 #define KIB ((uint64_t)1 << 10)

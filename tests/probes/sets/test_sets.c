@@ -1,7 +1,6 @@
 /* Are domains of memory found that only sets of workers fill: declared, hidden, declared wrongly,
  * and of groups that are not alike? */
 #include "mapper/map.h"
-#include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
 #include "probes/pairs/partition.h"
 #include "tests/base/runner.h"

@@ -9,7 +9,6 @@
  */
 #include <servet.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define PUS_MOST 4096
 
