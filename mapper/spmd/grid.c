@@ -2,12 +2,12 @@
  * by exchanges; and the time of their messages. */
 #include "mapper/spmd/spmd.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mapper/traffic/traffic.h"
+#include "profile/base/cli.h"
 #include "profile/query.h"
 #include "profile/scope.h"
 
@@ -32,10 +32,10 @@ void spmd_grid_free(struct spmd_grid *grid)
 
 int64_t spmd_neighbour(const struct spmd_grid *grid, uint64_t rank, struct spmd_direction direction)
 {
-    int64_t i = (int64_t)(rank % grid->n) + direction.dx,
-            j = (int64_t)(rank / grid->n) + direction.dy;
-    bool outside = i < 0 || j < 0 || i >= (int64_t)grid->n || j >= (int64_t)grid->m;
-    return outside ? -1 : j * (int64_t)grid->n + i;
+    int64_t i = (int64_t)(rank % grid->tile.n) + direction.dx,
+            j = (int64_t)(rank / grid->tile.n) + direction.dy;
+    bool outside = i < 0 || j < 0 || i >= (int64_t)grid->tile.n || j >= (int64_t)grid->tile.m;
+    return outside ? -1 : j * (int64_t)grid->tile.n + i;
 }
 
 size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b,
@@ -94,7 +94,7 @@ struct blocks {
 static uint64_t fill_order(const struct spmd_grid *grid, const struct blocks *b, uint64_t i,
                            uint64_t j)
 {
-    uint64_t block = j / b->h * (grid->n / b->w) + i / b->w, x = i % b->w, y = j % b->h;
+    uint64_t block = j / b->h * (grid->tile.n / b->w) + i / b->w, x = i % b->w, y = j % b->h;
     uint64_t inner = y / b->ih * (b->w / b->iw) + x / b->iw;
     return block * b->w * b->h + inner * b->iw * b->ih + y % b->ih * b->iw + x % b->iw;
 }
@@ -102,14 +102,14 @@ static uint64_t fill_order(const struct spmd_grid *grid, const struct blocks *b,
 static void lay_out(struct layout *layout, const struct blocks *blocks)
 {
     for (uint64_t rank = 0; rank < layout->count; rank++) {
-        uint64_t i = rank % layout->grid->n, j = rank / layout->grid->n;
+        uint64_t i = rank % layout->grid->tile.n, j = rank / layout->grid->tile.n;
         layout->place[rank] = (uint32_t)fill_order(layout->grid, blocks, i, j);
     }
 }
 
 static void best_blocks(struct layout *layout)
 {
-    uint64_t n = layout->grid->n, m = layout->grid->m;
+    uint64_t n = layout->grid->tile.n, m = layout->grid->tile.m;
     struct blocks best = {n, m, n, m};
     int64_t counts[SPMD_LAYERS], lowest[SPMD_LAYERS];
     lay_out(layout, &best);
@@ -165,11 +165,9 @@ static bool try_exchange(void *context, uint32_t a, uint32_t b)
 static unsigned char *layer_matrix(const struct servet_profile *profile, const uint32_t *pus,
                                    uint64_t count)
 {
-    unsigned char *layer = malloc(count * count);
-    for (uint64_t a = 0; layer && a < count; a++) {
-        for (uint64_t b = 0; b < count; b++) {
-            layer[a * count + b] = (unsigned char)spmd_layer(profile, pus[a], pus[b], NULL);
-        }
+    unsigned char *layer = cli_needed(malloc(count * count));
+    for (uint64_t i = 0; i < count * count; i++) {
+        layer[i] = (unsigned char)spmd_layer(profile, pus[i / count], pus[i % count], NULL);
     }
     return layer;
 }
@@ -197,75 +195,70 @@ static void order_by_node(const struct servet_profile *profile, uint32_t *pus, u
     }
 }
 
-static int place_processes(const struct servet_profile *profile, const struct spmd_stencil *stencil,
-                           struct spmd_grid *grid)
+/* `order`: the PUs to be used. */
+static void place_processes(const struct spmd_planner *p, const uint32_t *order,
+                            struct spmd_grid *grid)
 {
-    struct layout layout = {.grid = grid, .count = grid->n * grid->m};
+    const uint64_t count = grid->tile.n * grid->tile.m;
     int64_t counts[SPMD_LAYERS];
-    FREED uint32_t *order = malloc(layout.count * sizeof *order);
-    FREED uint32_t *place = malloc(layout.count * sizeof *place);
-    FREED unsigned char *layer = layer_matrix(profile, grid->pus, layout.count);
-    if (!order || !place || !layer) {
-        return -ENOMEM;
-    }
-    layout.place = place;
-    layout.layer = layer;
-    layout.direction_count = spmd_directions(stencil, layout.directions);
-    memcpy(order, grid->pus, layout.count * sizeof *order);
+    FREED uint32_t *place = cli_needed(malloc(count * sizeof *place));
+    FREED unsigned char *layer = layer_matrix(p->profile, order, count);
+    struct layout layout = {.grid = grid, .count = count, .layer = layer, .place = place};
+    layout.direction_count = spmd_directions(&p->options.problem.stencil, layout.directions);
     best_blocks(&layout);
-    if (layout.count <= EXCHANGE_LIMIT) {
-        map_exchange_all(&layout, (uint32_t)layout.count, EXCHANGE_PASSES, try_exchange);
+    if (count <= EXCHANGE_LIMIT) {
+        map_exchange_all(&layout, (uint32_t)count, EXCHANGE_PASSES, try_exchange);
     }
     count_all(&layout, counts);
-    for (uint64_t rank = 0; rank < layout.count; rank++) {
+    for (uint64_t rank = 0; rank < count; rank++) {
         grid->pus[rank] = order[place[rank]];
     }
     for (size_t i = 0; i < SPMD_LAYERS; i++) {
         grid->messages[i] = (uint64_t)counts[i];
     }
-    return 0;
 }
 
-int spmd_grid_map(const struct servet_profile *profile, const struct profile_set *allowed,
-                  const struct spmd_stencil *stencil, struct spmd_grid *out,
-                  struct servet_error *error)
+struct spmd_grid spmd_grid_map(const struct spmd_planner *p, const struct spmd_tile *tile)
 {
-    uint64_t n = out->n, m = out->m;
-    struct spmd_grid grid = {.n = n, .m = m, .pus = calloc(n * m, sizeof *grid.pus)};
-    struct map_request request = {
-        .priority = MAP_COMMUNICATION, .workers = n * m, .allowed = allowed};
-    int rc = grid.pus ? map_workers(profile, &request, grid.pus, NULL, error) : -ENOMEM;
-    if (rc == 0) {
-        order_by_node(profile, grid.pus, n * m);
-        rc = place_processes(profile, stencil, &grid);
-    }
-    if (rc < 0) {
-        spmd_grid_free(&grid);
-        return map_out_of_memory(rc, error);
-    }
-    *out = grid;
-    return 0;
+    const uint64_t count = tile->n * tile->m;
+    struct spmd_grid grid = {.tile = *tile, .pus = cli_needed(calloc(count, sizeof *grid.pus))};
+    FREED uint32_t *order = cli_needed(calloc(count, sizeof *order));
+    const struct map_request request = {
+        .priority = MAP_COMMUNICATION, .workers = count, .allowed = &p->allowed};
+    struct servet_error error;
+    cli_check(map_workers(p->profile, &request, order, NULL, &error), &error);
+    order_by_node(p->profile, order, count);
+    place_processes(p, order, &grid);
+    return grid;
+}
+
+struct map_mapping spmd_mapping(const struct spmd_planner *p, const struct spmd_grid *grid)
+{
+    struct map_mapping mapping;
+    cli_done(map_mapping_make(p->profile, grid->pus, grid->tile.n * grid->tile.m, NULL, &mapping));
+    mapping.priority = MAP_COMMUNICATION;
+    return mapping;
 }
 
 /* -- times -- */
 
-double spmd_grid_comm(const struct servet_profile *profile, const struct spmd_problem *problem,
-                      const struct spmd_tile *tile, const struct spmd_grid *grid)
+double spmd_grid_comm(const struct spmd_planner *p, const struct spmd_grid *grid)
 {
+    const struct spmd_problem *problem = &p->options.problem;
     struct spmd_direction directions[SPMD_DIRECTIONS];
     size_t count = spmd_directions(&problem->stencil, directions);
     double slowest = 0;
-    for (uint64_t rank = 0; rank < grid->n * grid->m; rank++) {
+    for (uint64_t rank = 0; rank < grid->tile.n * grid->tile.m; rank++) {
         for (size_t d = 0; d < count; d++) {
             struct profile_link link = {0};
             int64_t other = spmd_neighbour(grid, rank, directions[d]);
             size_t index =
-                other < 0 ? 0 : spmd_layer(profile, grid->pus[rank], grid->pus[other], &link);
+                other < 0 ? 0 : spmd_layer(p->profile, grid->pus[rank], grid->pus[other], &link);
             if (other < 0 || !link.layer) {
                 continue;
             }
-            double bytes =
-                (double)spmd_edge_tasks(&problem->stencil, tile, directions[d]) * problem->bytes;
+            double bytes = (double)spmd_edge_tasks(&problem->stencil, &grid->tile, directions[d]) *
+                           problem->bytes;
             double seconds =
                 profile_message_seconds(link.layer, link.communication->message_bytes, ceil(bytes));
             slowest =
@@ -273,4 +266,17 @@ double spmd_grid_comm(const struct servet_profile *profile, const struct spmd_pr
         }
     }
     return slowest;
+}
+
+double spmd_comm(const struct spmd_planner *p, const struct spmd_tile *tile)
+{
+    const struct spmd_options *o = &p->options;
+    if (tile->n * tile->m == 1) {
+        return 0;
+    }
+    if (o->comm_s > 0) {
+        return (double)spmd_longest_edge(&o->problem.stencil, tile) * o->comm_s;
+    }
+    FREED_BY(spmd_grid_free) struct spmd_grid grid = spmd_grid_map(p, tile);
+    return spmd_grid_comm(p, &grid);
 }

@@ -20,8 +20,6 @@
 
 enum { WORDS = 128, FILE_NAME = 64 };
 
-typedef unsigned long long ull;
-
 struct spmd_measured {
     uint64_t iterations; /* messages to the first neighbour, fewest of all ranks that have one */
     double iteration_s;  /* of the slowest rank; 0 where no rank sends */
@@ -33,9 +31,6 @@ struct spmd_measured {
 /* The files that a run needs; whatever ends the program, they are gone. */
 static struct {
     char plan[FILE_NAME], trace[FILE_NAME], ranks[FILE_NAME];
-    /* Of mpirun, ending with NULL: ranks go where the mapping wants them. */
-    const char *arguments[7];
-    char *list; /* PUs of one node */
 } files;
 
 static void remove_file(char name[FILE_NAME])
@@ -51,8 +46,6 @@ static void remove_files(void)
     remove_file(files.plan);
     remove_file(files.trace);
     remove_file(files.ranks);
-    free(files.list);
-    files.list = NULL;
 }
 
 /* A file with this text; its name ends with XXXXXX at first. */
@@ -100,8 +93,9 @@ static char *expand_command(const struct spmd_planner *p, const struct spmd_tile
 }
 
 struct words {
-    char *list[WORDS]; /* borrowed; the last one is NULL */
+    char *list[WORDS]; /* borrowed, or the parts of these; the last one is NULL */
     size_t count;
+    char ranks[24], *pus, *command;
 };
 
 static void add_word(struct words *words, const char *word)
@@ -111,30 +105,61 @@ static void add_word(struct words *words, const char *word)
     }
 }
 
-/* Those of mpirun, and of the command, which is split at blanks. */
-static void make_words(const char *ranks, char *command, struct words *words)
+static void add_words(struct words *words, const char *const *list)
 {
-    add_word(words, SERVET_MPIRUN);
-    add_word(words, "-np");
-    add_word(words, ranks);
+    for (; *list; list++) {
+        add_word(words, *list);
+    }
+}
+
+/* Ranks go where the mapping wants them. */
+static void bind_ranks(const struct spmd_planner *p, const struct spmd_grid *grid,
+                       struct words *words)
+{
+    FREED_BY(map_mapping_free) struct map_mapping mapping = spmd_mapping(p, grid);
+    size_t size;
+    bool one_node = map_mapping_one_node(&mapping);
+    const struct map_format *format = map_format_find(one_node ? "list" : "rankfile");
+    FILE *text = cli_needed(profile_stream_open(&words->pus, &size));
+    cli_done(format->print(text, format, &mapping));
+    cli_done(fclose(text));
+    if (one_node) {
+        words->pus[strcspn(words->pus, "\n")] = '\0';
+        add_words(words, (const char *[]){"--bind-to", "cpu-list:ordered", "--cpu-list", words->pus,
+                                          NULL});
+        return;
+    }
+    make_file(files.ranks, "/tmp/servet-ranks-XXXXXX", words->pus);
+    add_words(words, (const char *[]){"--use-hwthread-cpus", "--mca", "rmaps_rank_file_physical",
+                                      "1", "--rankfile", files.ranks, NULL});
+}
+
+/* Those of mpirun, and of the command, which is split at blanks. */
+static void make_words(const struct spmd_planner *p, const struct spmd_grid *grid,
+                       struct words *words)
+{
+    snprintf(words->ranks, sizeof words->ranks, "%llu", (ull)(grid->tile.n * grid->tile.m));
+    add_words(words, (const char *[]){SERVET_MPIRUN, "-np", words->ranks, NULL});
 #ifdef SERVET_MPIRUN_EXPORTS
     /* Open MPI gives ranks of other nodes only the variables that it is to export, and all ranks
      * must be traced. */
-    static const char *const exported[] = {"LD_PRELOAD", "SERVET_TRACE", "SERVET_TRACE_TIMES",
-                                           "SERVET_SPMD_PLAN"};
-    for (size_t i = 0; i < sizeof exported / sizeof *exported; i++) {
-        add_word(words, "-x");
-        add_word(words, exported[i]);
-    }
+    add_words(words, (const char *[]){"-x", "LD_PRELOAD", "-x", "SERVET_TRACE", "-x",
+                                      "SERVET_TRACE_TIMES", "-x", "SERVET_SPMD_PLAN", NULL});
 #endif
-    for (size_t i = 0; files.arguments[i]; i++) {
-        add_word(words, files.arguments[i]);
-    }
-    for (char *word; (word = strsep(&command, " "));) {
+    bind_ranks(p, grid, words);
+    words->command = expand_command(p, &grid->tile);
+    char *rest = words->command;
+    for (char *word; (word = strsep(&rest, " "));) {
         if (*word) {
             add_word(words, word);
         }
     }
+}
+
+static void words_free(struct words *words)
+{
+    free(words->pus);
+    free(words->command);
 }
 
 /* -- running -- */
@@ -176,12 +201,11 @@ static int read_trace(const char *path, struct spmd_measured *out)
     return 0;
 }
 
-/* Runs the command under the trace of its MPI calls, in such tiles; ends the program when it does
- * not run. */
-static void run_traced(const struct spmd_planner *p, const struct spmd_tile *tile)
+/* Runs the command under the trace of its MPI calls; ends the program when it does not run. */
+static void run_traced(const struct spmd_planner *p, const struct words *words)
 {
     char library[PATH_MAX], preload[PATH_MAX + 16], trace[FILE_NAME + 16], plan[FILE_NAME + 32];
-    char line[256], ranks[24];
+    char line[256];
     /* in the build folder, in this command's prefix, or where it was to be installed */
     static const char *const places[] = {"../preload", "../" SERVET_SPMD_LIBDIR,
                                          SERVET_SPMD_PREFIX "/" SERVET_SPMD_LIBDIR, NULL};
@@ -203,12 +227,8 @@ static void run_traced(const struct spmd_planner *p, const struct spmd_tile *til
                                        as_root,
                                        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                                        NULL};
-    struct words words = {0};
-    FREED char *command = expand_command(p, tile);
-    snprintf(ranks, sizeof ranks, "%llu", (ull)(tile->n * tile->m));
-    make_words(ranks, command, &words);
     int errors = profile_child_file();
-    const struct profile_child child = {.argv = words.list,
+    const struct profile_child child = {.argv = words->list,
                                         .environment = environment,
                                         .in = PROFILE_CHILD_NOTHING,
                                         .out = PROFILE_CHILD_NOTHING,
@@ -221,7 +241,7 @@ static void run_traced(const struct spmd_planner *p, const struct spmd_tile *til
     close(errors);
     if (rc > 0) {
         cli_usage("--characterise: '%s' does not run on %s processes%s%s", p->options.characterise,
-                  ranks, line[0] ? ": " : "", line);
+                  words->ranks, line[0] ? ": " : "", line);
     }
 }
 
@@ -231,45 +251,11 @@ static void run_traced(const struct spmd_planner *p, const struct spmd_tile *til
  * are alike. */
 enum { CHOICES = 4 };
 
-static void bind_ranks(const struct servet_profile *profile, const struct spmd_grid *grid)
-{
-    struct map_mapping plan;
-    size_t size = 0;
-    cli_done(map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan));
-    bool one_node = map_mapping_one_node(&plan);
-    const struct map_format *format = map_format_find(one_node ? "list" : "rankfile");
-    FILE *text = cli_needed(profile_stream_open(&files.list, &size));
-    cli_done(format->print(text, format, &plan));
-    cli_done(fclose(text));
-    map_mapping_free(&plan);
-    if (one_node) {
-        files.list[strcspn(files.list, "\n")] = '\0';
-        memcpy(files.arguments,
-               (const char *[]){"--bind-to", "cpu-list:ordered", "--cpu-list", files.list, NULL},
-               5 * sizeof *files.arguments);
-        return;
-    }
-    make_file(files.ranks, "/tmp/servet-ranks-XXXXXX", files.list);
-    memcpy(files.arguments,
-           (const char *[]){"--use-hwthread-cpus", "--mca", "rmaps_rank_file_physical", "1",
-                            "--rankfile", files.ranks, NULL},
-           7 * sizeof *files.arguments);
-}
-
-static void make_files(const struct spmd_planner *p, const struct spmd_choice *choice)
-{
-    struct spmd_grid grid = spmd_planner_grid(p, &choice->tile);
-    make_file(files.plan, "/tmp/servet-plan-XXXXXX", "");
-    spmd_planner_save(p, choice, &grid, files.plan);
-    bind_ranks(p->profile, &grid);
-    spmd_grid_free(&grid);
-}
-
-static struct spmd_measured run_once(const struct spmd_planner *p, const struct spmd_tile *tile)
+static struct spmd_measured run_once(const struct spmd_planner *p, const struct words *words)
 {
     const char *command = p->options.characterise;
     struct spmd_measured measured;
-    run_traced(p, tile);
+    run_traced(p, words);
     if (read_trace(files.trace, &measured) < 0) {
         cli_usage("--characterise: '%s' left no trace: expected an MPI program that ends in "
                   "MPI_Finalize",
@@ -287,11 +273,15 @@ static void measure_iteration(struct spmd_planner *p, const struct spmd_choice *
 {
     const struct spmd_tile *tile = &choice->tile;
     uint32_t rounds = p->options.rounds;
-    double one = 1, *seconds = cli_needed(calloc(2 * rounds, sizeof *seconds));
+    FREED double *seconds = cli_needed(calloc(2 * rounds, sizeof *seconds));
+    FREED_BY(spmd_grid_free) struct spmd_grid grid = spmd_grid_map(p, tile);
+    FREED_BY(words_free) struct words words = {0};
     struct spmd_measured measured = {0};
-    make_files(p, choice);
+    make_file(files.plan, "/tmp/servet-plan-XXXXXX", "");
+    spmd_plan_save(p, &choice->times, &grid, files.plan);
+    make_words(p, &grid, &words);
     for (uint32_t i = 0; i < rounds; i++) {
-        measured = run_once(p, tile);
+        measured = run_once(p, &words);
         seconds[i] = measured.compute_s / ((double)tile->x * (double)tile->y);
         seconds[rounds + i] = measured.iteration_s;
     }
@@ -299,9 +289,9 @@ static void measure_iteration(struct spmd_planner *p, const struct spmd_choice *
     struct profile_median task = profile_median(seconds, rounds);
     p->measured = profile_median(seconds + rounds, rounds);
     p->measured_tile = *tile;
-    free(seconds);
     p->options.problem.comp_s = task.median;
-    p->options.problem.bytes = measured.bytes / spmd_comm_per_task(&one, &p->options.problem, tile);
+    p->options.problem.bytes =
+        measured.bytes / (double)spmd_longest_edge(&p->options.problem.stencil, tile);
     printf("characterised  %.4g s for a task [%.4g, %.4g], %.4g bytes for an edge task (%u run%s "
            "of %llu iterations, tiles of %llu x %llu on %llu cores)\n",
            task.median, task.low, task.high, p->options.problem.bytes, rounds,
@@ -310,17 +300,14 @@ static void measure_iteration(struct spmd_planner *p, const struct spmd_choice *
 }
 
 /* Before anything is known: as many cores as divide the problem, whatever the efficiency. */
-static struct spmd_choice first_choice(struct spmd_planner *p)
+static struct spmd_choice first_choice(const struct spmd_planner *p)
 {
-    struct spmd_choice *curve, choice;
     size_t count;
     if (p->options.cores || p->options.tile_x) {
-        return spmd_planner_distribute(p);
+        return spmd_choose(p);
     }
-    cli_done(spmd_curve(&p->options.problem, p->pus, p->comm, p->comm_context, &curve, &count));
-    choice = curve[count - 1];
-    free(curve);
-    return choice;
+    FREED struct spmd_choice *curve = spmd_curve(p, p->allowed.count, &count);
+    return curve[count - 1];
 }
 
 bool spmd_is_same_tile(const struct spmd_tile *a, const struct spmd_tile *b)
@@ -340,6 +327,6 @@ void spmd_characterise(struct spmd_planner *p)
                     !spmd_is_same_tile(&choice.tile, &p->measured_tile);
          i++) {
         measure_iteration(p, &choice);
-        choice = spmd_planner_distribute(p);
+        choice = spmd_choose(p);
     }
 }

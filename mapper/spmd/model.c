@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/cli.h"
+#include "profile/scope.h"
+
 /* A halo wider than this is no stencil any more. */
 #define REACH_MAX 1024
 
@@ -15,7 +18,7 @@ static const struct {
     const char *name;
     struct spmd_stencil stencil;
 } named[] = {
-    {"1d3", {.left = 1, .right = 1, .one_dimension = true}},
+    {"1d3", {.left = 1, .right = 1}},
     {"2d5", {.left = 1, .right = 1, .down = 1, .up = 1}},
     {"2d9", {.left = 1, .right = 1, .down = 1, .up = 1, .diagonal = true}},
 };
@@ -71,7 +74,6 @@ int spmd_stencil_parse(const char *text, struct spmd_stencil *out, struct servet
     if (!(stencil.left || stencil.right || stencil.down || stencil.up)) {
         return refuse_stencil(text, error);
     }
-    stencil.one_dimension = !stencil.down && !stencil.up;
     *out = stencil;
     return 0;
 }
@@ -144,19 +146,17 @@ struct spmd_times spmd_predict(const struct spmd_problem *problem, const struct 
     return t;
 }
 
-double spmd_comm_per_task(void *context, const struct spmd_problem *problem,
-                          const struct spmd_tile *tile)
+uint64_t spmd_longest_edge(const struct spmd_stencil *stencil, const struct spmd_tile *tile)
 {
     struct spmd_direction directions[SPMD_DIRECTIONS];
-    size_t count = spmd_directions(&problem->stencil, directions);
+    size_t count = spmd_directions(stencil, directions);
     uint64_t longest = 0;
     for (size_t i = 0; i < count; i++) {
         bool along_x = directions[i].dx && tile->n == 1, along_y = directions[i].dy && tile->m == 1;
-        uint64_t tasks =
-            along_x || along_y ? 0 : spmd_edge_tasks(&problem->stencil, tile, directions[i]);
+        uint64_t tasks = along_x || along_y ? 0 : spmd_edge_tasks(stencil, tile, directions[i]);
         longest = tasks > longest ? tasks : longest;
     }
-    return (double)longest * *(const double *)context;
+    return longest;
 }
 
 /* -- search -- */
@@ -176,21 +176,17 @@ static bool faster(const struct spmd_choice *a, const struct spmd_choice *b)
     return a->tile.x + a->tile.y < b->tile.x + b->tile.y;
 }
 
-int spmd_curve(const struct spmd_problem *problem, uint64_t cores_max, spmd_comm_function *comm,
-               void *context, struct spmd_choice **out, size_t *count)
+struct spmd_choice *spmd_curve(const struct spmd_planner *p, uint64_t cores_max, size_t *count)
 {
-    struct spmd_choice *best = calloc(cores_max + 1, sizeof *best), choice;
-    size_t kept = 0;
-    if (!best) {
-        return -ENOMEM;
-    }
+    const struct spmd_problem *problem = &p->options.problem;
+    struct spmd_choice *best = cli_needed(calloc(cores_max + 1, sizeof *best)), choice;
+    *count = 0;
     for (uint64_t n = 1; n <= cores_max && n <= problem->x; n++) {
         for (uint64_t m = 1; n * m <= cores_max && m <= problem->y; m++) {
             if (spmd_tile_of_grid(problem, n, m, &choice.tile) < 0) {
                 continue;
             }
-            double comm_s = n * m > 1 ? comm(context, problem, &choice.tile) : 0;
-            choice.times = spmd_predict(problem, &choice.tile, comm_s);
+            choice.times = spmd_predict(problem, &choice.tile, spmd_comm(p, &choice.tile));
             if (!best[n * m].times.cores || faster(&choice, &best[n * m])) {
                 best[n * m] = choice;
             }
@@ -198,30 +194,53 @@ int spmd_curve(const struct spmd_problem *problem, uint64_t cores_max, spmd_comm
     }
     for (uint64_t cores = 1; cores <= cores_max; cores++) {
         if (best[cores].times.cores) {
-            best[kept++] = best[cores];
+            best[(*count)++] = best[cores];
         }
     }
-    *out = best;
-    *count = kept;
-    return 0;
+    return best;
 }
 
-int spmd_choose(const struct spmd_problem *problem, uint64_t cores_max, bool exactly,
-                spmd_comm_function *comm, void *context, struct spmd_choice *out)
+static struct spmd_choice of_tile(const struct spmd_planner *p)
 {
-    struct spmd_choice *curve;
-    size_t count;
-    int rc = spmd_curve(problem, cores_max, comm, context, &curve, &count);
-    if (rc < 0) {
-        return rc;
+    const struct spmd_options *o = &p->options;
+    struct spmd_choice choice;
+    uint64_t n = o->problem.x / o->tile_x, m = o->problem.y / o->tile_y;
+    if (n * m > p->allowed.count) {
+        cli_usage("--tile: expected one for at most %zu cores (the PUs of the profile), this one "
+                  "needs %llu",
+                  p->allowed.count, (ull)(n * m));
     }
-    for (rc = -ERANGE; rc < 0 && count > 0; count--) {
-        const struct spmd_times *times = &curve[count - 1].times;
-        if (exactly ? times->cores == cores_max : times->kept) {
-            *out = curve[count - 1];
-            rc = 0;
+    if (spmd_tile_of_grid(&o->problem, n, m, &choice.tile) < 0) {
+        cli_usage(
+            "--tile: expected one that is not thinner than the stencil reaches, got %llu x %llu",
+            (ull)o->tile_x, (ull)o->tile_y);
+    }
+    choice.times = spmd_predict(&o->problem, &choice.tile, spmd_comm(p, &choice.tile));
+    return choice;
+}
+
+struct spmd_choice spmd_choose(const struct spmd_planner *p)
+{
+    const struct spmd_options *o = &p->options;
+    size_t count;
+    if (o->tile_x) {
+        return of_tile(p);
+    }
+    if (o->cores > p->allowed.count) {
+        cli_usage("--cores: expected at most %zu (the PUs of the profile), got %llu",
+                  p->allowed.count, (ull)o->cores);
+    }
+    FREED struct spmd_choice *curve = spmd_curve(p, o->cores ? o->cores : p->allowed.count, &count);
+    while (count-- > 0) {
+        const struct spmd_times *times = &curve[count].times;
+        if (o->cores ? times->cores == o->cores : times->kept) {
+            return curve[count];
         }
     }
-    free(curve);
-    return rc;
+    if (o->cores) {
+        cli_usage("--cores: expected a number of processes whose grid divides the problem of %llu "
+                  "x %llu, got %llu",
+                  (ull)o->problem.x, (ull)o->problem.y, (ull)o->cores);
+    }
+    cli_fail("no tile: %s", strerror(ERANGE));
 }

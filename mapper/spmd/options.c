@@ -154,7 +154,7 @@ static void check_options(struct spmd_options *o)
     if (!(stencil->left || stencil->right || stencil->down || stencil->up)) {
         parse_stencil(o, problem->y == 1 ? "1d3" : "2d5");
     }
-    map_refuse_if(stencil->one_dimension && problem->y != 1,
+    map_refuse_if(!stencil->down && !stencil->up && problem->y != 1,
                   "--problem: expected one number for a stencil of one dimension, got two");
     map_refuse_if(problem->comp_s > 0 && o->characterise,
                   "--comp, --characterise: expected one of them, not both");

@@ -1,28 +1,10 @@
 /* servet-spmd: the SPMD execution tool. How many cores, which tile, which PU, which order. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "mapper/formats/formats.h"
 #include "mapper/spmd/spmd.h"
 #include "profile/base/cli.h"
-#include "profile/base/file.h"
-
-typedef unsigned long long ull;
-
-/* -- the machine -- */
-
-/* Tcomm of a tile from the profile's layers, with the processes where the mapper puts them. */
-static double comm_from_profile(void *context, const struct spmd_problem *problem,
-                                const struct spmd_tile *tile)
-{
-    const struct spmd_planner *planner = context;
-    struct spmd_grid grid = spmd_planner_grid(planner, tile);
-    double seconds = spmd_grid_comm(planner->profile, problem, tile, &grid);
-    spmd_grid_free(&grid);
-    return seconds;
-}
+#include "profile/scope.h"
 
 /* By the options; planner->options is set already. */
 static void open_planner(struct spmd_planner *p)
@@ -33,10 +15,7 @@ static void open_planner(struct spmd_planner *p)
     struct map_limits limits = {.pus = o->machine.cpuset.count ? &o->machine.cpuset : NULL,
                                 .kind = MAP_KIND_ANY};
     cli_check(map_allowed_pus(p->profile, &limits, &p->allowed, &error), &error);
-    p->pus = p->allowed.count;
-    p->comm = o->comm_s > 0 ? spmd_comm_per_task : comm_from_profile;
-    p->comm_context = o->comm_s > 0 ? (void *)&o->comm_s : (void *)p;
-    map_refuse_if(!(o->comm_s > 0) && !profile_latencies_known(p->profile) && p->pus > 1,
+    map_refuse_if(!(o->comm_s > 0) && !profile_latencies_known(p->profile) && p->allowed.count > 1,
                   "--comm: missing, expected the time to communicate one edge task (the profile "
                   "has no measured times of messages)");
 }
@@ -46,73 +25,6 @@ static void close_planner(struct spmd_planner *p)
     profile_set_free(&p->allowed);
     profile_set_free(&p->options.machine.cpuset);
     profile_free(p->profile);
-}
-
-/* -- distribution -- */
-
-static struct spmd_choice of_tile(const struct spmd_planner *p)
-{
-    const struct spmd_options *o = &p->options;
-    struct spmd_choice choice;
-    uint64_t n = o->problem.x / o->tile_x, m = o->problem.y / o->tile_y;
-    if (n * m > p->pus) {
-        cli_usage("--tile: expected one for at most %llu cores (the PUs of the profile), this one "
-                  "needs %llu",
-                  (ull)p->pus, (ull)(n * m));
-    }
-    if (spmd_tile_of_grid(&o->problem, n, m, &choice.tile) < 0) {
-        cli_usage(
-            "--tile: expected one that is not thinner than the stencil reaches, got %llu x %llu",
-            (ull)o->tile_x, (ull)o->tile_y);
-    }
-    double comm_s = n * m > 1 ? p->comm(p->comm_context, &o->problem, &choice.tile) : 0;
-    choice.times = spmd_predict(&o->problem, &choice.tile, comm_s);
-    return choice;
-}
-
-struct spmd_choice spmd_planner_distribute(const struct spmd_planner *p)
-{
-    const struct spmd_options *o = &p->options;
-    struct spmd_choice choice;
-    if (o->tile_x) {
-        return of_tile(p);
-    }
-    if (o->cores > p->pus) {
-        cli_usage("--cores: expected at most %llu (the PUs of the profile), got %llu", (ull)p->pus,
-                  (ull)o->cores);
-    }
-    int rc = spmd_choose(&o->problem, o->cores ? o->cores : p->pus, o->cores > 0, p->comm,
-                         p->comm_context, &choice);
-    if (rc == -ERANGE && o->cores) {
-        cli_usage("--cores: expected a number of processes whose grid divides the problem of %llu "
-                  "x %llu, got %llu",
-                  (ull)o->problem.x, (ull)o->problem.y, (ull)o->cores);
-    }
-    if (rc < 0) {
-        cli_fail("no tile: %s", strerror(-rc));
-    }
-    return choice;
-}
-
-struct spmd_grid spmd_planner_grid(const struct spmd_planner *p, const struct spmd_tile *tile)
-{
-    struct spmd_grid grid = {.n = tile->n, .m = tile->m};
-    struct servet_error error;
-    cli_check(spmd_grid_map(p->profile, &p->allowed, &p->options.problem.stencil, &grid, &error),
-              &error);
-    return grid;
-}
-
-void spmd_planner_save(const struct spmd_planner *p, const struct spmd_choice *choice,
-                       const struct spmd_grid *grid, const char *path)
-{
-    struct servet_error error;
-    char *text = cli_needed(spmd_plan_json(p, choice, grid));
-    int rc = profile_save_file(path, text, strlen(text), &error);
-    free(text);
-    if (rc < 0) {
-        cli_usage("--plan: %s", error.text);
-    }
 }
 
 /* -- output -- */
@@ -150,12 +62,8 @@ static void print_curve(const struct spmd_planner *p, uint64_t chosen)
     const struct spmd_problem *problem = &p->options.problem;
     uint64_t falls = 0, fastest = 0;
     double best = 0;
-    struct spmd_choice *curve;
     size_t count;
-    int rc = spmd_curve(problem, p->pus, p->comm, p->comm_context, &curve, &count);
-    if (rc < 0) {
-        cli_fail("no curve: %s", strerror(-rc));
-    }
+    FREED struct spmd_choice *curve = spmd_curve(p, p->allowed.count, &count);
     printf("\n# cores     tile        iteration_s  speed-up  efficiency\n");
     for (size_t i = 0; i < count; i++) {
         const struct spmd_times *t = &curve[i].times;
@@ -167,7 +75,6 @@ static void print_curve(const struct spmd_planner *p, uint64_t chosen)
         fastest = t->speedup > best ? t->cores : fastest;
         best = t->speedup > best ? t->speedup : best;
     }
-    free(curve);
     if (falls) {
         printf("# efficiency falls below %.4g from %llu cores on\n", problem->efficiency,
                (ull)falls);
@@ -175,30 +82,21 @@ static void print_curve(const struct spmd_planner *p, uint64_t chosen)
     printf("# highest speed-up %.4g at %llu cores\n", best, (ull)fastest);
 }
 
-static void print_mapping(const struct spmd_planner *p, const struct spmd_grid *grid)
-{
-    struct map_mapping plan;
-    struct servet_error error;
-    cli_done(map_mapping_make(p->profile, grid->pus, grid->n * grid->m, NULL, &plan));
-    plan.priority = MAP_COMMUNICATION;
-    int rc = map_format_print(stdout, p->options.format, &plan, &error);
-    map_mapping_free(&plan);
-    cli_check(rc, &error);
-}
-
 int main(int argc, char **argv)
 {
     struct spmd_planner planner = {0};
     struct spmd_options *o = &planner.options;
+    struct servet_error error;
     spmd_options_parse(argc, argv, o);
     open_planner(&planner);
     if (o->characterise) {
         spmd_characterise(&planner);
     }
-    struct spmd_choice choice = spmd_planner_distribute(&planner);
-    struct spmd_grid grid = spmd_planner_grid(&planner, &choice.tile);
+    struct spmd_choice choice = spmd_choose(&planner);
+    struct spmd_grid grid = spmd_grid_map(&planner, &choice.tile);
     if (o->format) {
-        print_mapping(&planner, &grid);
+        FREED_BY(map_mapping_free) struct map_mapping mapping = spmd_mapping(&planner, &grid);
+        cli_check(map_format_print(stdout, o->format, &mapping, &error), &error);
     } else {
         print_choice(&o->problem, &choice, &grid);
     }
@@ -211,7 +109,7 @@ int main(int argc, char **argv)
         print_curve(&planner, choice.times.cores);
     }
     if (o->plan) { /* last: a program that does not run leaves an older plan alone */
-        spmd_planner_save(&planner, &choice, &grid, o->plan);
+        spmd_plan_save(&planner, &choice.times, &grid, o->plan);
     }
     spmd_grid_free(&grid);
     close_planner(&planner);

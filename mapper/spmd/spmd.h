@@ -13,6 +13,8 @@
 #include "profile/base/statistics.h"
 #include "profile/query.h"
 
+typedef unsigned long long ull; /* as printf() takes it */
+
 /* -- model -- */
 
 /* The task distribution model of the SPMD execution tool: how many tasks a core needs so that its
@@ -47,7 +49,6 @@ struct spmd_stencil {
     uint32_t left, right, down,
         up;        /* how far the stencil reaches: width of the halo on each side */
     bool diagonal; /* some offset has both dx and dy: corner neighbours too */
-    bool one_dimension;
 };
 
 #define SPMD_DIRECTIONS 8
@@ -97,71 +98,8 @@ int spmd_tile_of_grid(const struct spmd_problem *problem, uint64_t n, uint64_t m
 struct spmd_times spmd_predict(const struct spmd_problem *problem, const struct spmd_tile *tile,
                                double comm_s);
 
-/* Tcomm of a tile: from a figure for one edge task, or from the profile and a placement. */
-typedef double spmd_comm_function(void *context, const struct spmd_problem *problem,
-                                  const struct spmd_tile *tile);
-
-/* comm times the edge tasks of the longest edge; `context` is a double, seconds for one edge
- * task. */
-double spmd_comm_per_task(void *context, const struct spmd_problem *problem,
-                          const struct spmd_tile *tile);
-
-struct spmd_choice {
-    struct spmd_tile tile;
-    struct spmd_times times;
-};
-
-/* The tile that keeps the efficiency with the most cores (the highest speed-up), out of those that
- * divide the problem and need at most `cores_max`; among tiles for the same number of cores the
- * fastest. With `exactly` only tiles for cores_max cores count, whether they keep (4) or not. 0;
- * -ERANGE: none keeps it (or none divides); -ENOMEM. */
-int spmd_choose(const struct spmd_problem *problem, uint64_t cores_max, bool exactly,
-                spmd_comm_function *comm, void *context, struct spmd_choice *out);
-
-/* The fastest tile for each number of cores up to cores_max that divides the problem, ascending.
- * *out is to be freed. 0 or -ENOMEM. */
-int spmd_curve(const struct spmd_problem *problem, uint64_t cores_max, spmd_comm_function *comm,
-               void *context, struct spmd_choice **out, size_t *count);
-
-/* -- grid -- */
-
-/* A Cartesian grid of processes on PUs, so that as few messages as possible go over the slowest
- * links, and what the exchanges of all of them at once then take. */
-
-/* More layers than any machine has, the network's included. */
-#define SPMD_LAYERS 16
-
-struct spmd_grid {
-    uint64_t n, m; /* processes along x and y; rank = j * n + i for the process at (i, j) */
-    uint32_t *pus; /* by rank: PU number of the whole machine */
-    /* of one iteration, by layer as servet_message_layer() counts */
-    uint64_t messages[SPMD_LAYERS];
-};
-
-void spmd_grid_free(struct spmd_grid *grid);
-
-/* Neighbour of a rank in a direction, or -1 at the border of the problem. */
-int64_t spmd_neighbour(const struct spmd_grid *grid, uint64_t rank,
-                       struct spmd_direction direction);
-
-/* Layer of a message between two PUs (SPMD_LAYERS - 1 where the profile lists none), and its
- * link (may be NULL; its layer is NULL where there is none). */
-size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b,
-                  struct profile_link *out);
-
-/* For a grid of out->n x out->m processes the mapper chooses as many PUs (communication priority,
- * out of `allowed` or all); it is cut into blocks along the groups they lie in, and exchanges of
- * two processes are made as long as they take messages off the slowest layers. 0; -EINVAL (as
- * map_workers()), -ENOMEM. */
-int spmd_grid_map(const struct servet_profile *profile, const struct profile_set *allowed,
-                  const struct spmd_stencil *stencil, struct spmd_grid *out,
-                  struct servet_error *error);
-
-/* Seconds until the last process has what its neighbours sent it, when all send at once: per
- * message the curve of its layer, made slower as the layer's concurrency curve says for so many
- * messages. 0 where the profile has no times. */
-double spmd_grid_comm(const struct servet_profile *profile, const struct spmd_problem *problem,
-                      const struct spmd_tile *tile, const struct spmd_grid *grid);
+/* Tasks of the tile's longest edge that has a neighbour. */
+uint64_t spmd_longest_edge(const struct spmd_stencil *stencil, const struct spmd_tile *tile);
 
 /* -- options -- */
 
@@ -188,6 +126,74 @@ struct spmd_options {
 /* Ends the program with one line and status 2 on bad usage. */
 void spmd_options_parse(int argc, char **argv, struct spmd_options *out);
 
+/* The options, the machine, and what was measured: the parts of servet-spmd share it. They end the
+ * program with one line when something is wrong: status 2 for bad input, 1 for the rest. */
+struct spmd_planner {
+    struct spmd_options options;
+    struct servet_profile *profile;
+    struct profile_set allowed;
+    struct profile_median measured; /* of an iteration */
+    struct spmd_tile measured_tile; /* in tiles like this one; n 0: not measured */
+};
+
+/* -- choice -- */
+
+struct spmd_choice {
+    struct spmd_tile tile;
+    struct spmd_times times;
+};
+
+/* The fastest tile for each number of cores up to cores_max that divides the problem, ascending: an
+ * array to be freed. */
+struct spmd_choice *spmd_curve(const struct spmd_planner *planner, uint64_t cores_max,
+                               size_t *count);
+
+/* The tile that the options ask for; else the one that keeps the efficiency with the most cores
+ * (the highest speed-up); with --cores the fastest for exactly so many, whether it keeps (4) or
+ * not. */
+struct spmd_choice spmd_choose(const struct spmd_planner *planner);
+
+/* -- grid -- */
+
+/* A Cartesian grid of processes on PUs, so that as few messages as possible go over the slowest
+ * links, and what the exchanges of all of them at once then take. */
+
+/* More layers than any machine has, the network's included. */
+#define SPMD_LAYERS 16
+
+struct spmd_grid {
+    struct spmd_tile tile; /* of each of tile.n x tile.m processes: rank j * n + i is at (i, j) */
+    uint32_t *pus;         /* by rank: PU number of the whole machine */
+    /* of one iteration, by layer as servet_message_layer() counts */
+    uint64_t messages[SPMD_LAYERS];
+};
+
+/* The mapper chooses as many PUs (communication priority); they are cut into blocks along the
+ * groups they lie in, and exchanges of two processes are made as long as they take messages off the
+ * slowest layers. */
+struct spmd_grid spmd_grid_map(const struct spmd_planner *planner, const struct spmd_tile *tile);
+void spmd_grid_free(struct spmd_grid *grid);
+
+/* Neighbour of a rank in a direction, or -1 at the border of the problem. */
+int64_t spmd_neighbour(const struct spmd_grid *grid, uint64_t rank,
+                       struct spmd_direction direction);
+
+/* Layer of a message between two PUs (SPMD_LAYERS - 1 where the profile lists none), and its
+ * link (may be NULL; its layer is NULL where there is none). */
+size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b,
+                  struct profile_link *out);
+
+/* Seconds until the last process has what its neighbours sent it, when all send at once: per
+ * message the curve of its layer, made slower as the layer's concurrency curve says for so many
+ * messages. 0 where the profile has no times. */
+double spmd_grid_comm(const struct spmd_planner *planner, const struct spmd_grid *grid);
+
+/* Tcomm of a tile: --comm for each task of its longest edge; else that of its grid. */
+double spmd_comm(const struct spmd_planner *planner, const struct spmd_tile *tile);
+
+/* The grid as a mapping; map_mapping_free(). */
+struct map_mapping spmd_mapping(const struct spmd_planner *planner, const struct spmd_grid *grid);
+
 /* -- plan -- */
 
 /* The plan of an SPMD execution as a file: grid, tile, who sits where, which tasks first, which
@@ -200,66 +206,14 @@ void spmd_options_parse(int argc, char **argv, struct spmd_options *out);
  *     "ranks": [ {"rank":, "at": [i, j], "node":, "pu":, "os_index":,
  *                 "tasks": [ {"priority":, "x": [from, to], "y": [from, to]}, … ],
  *                 "messages": [ {"to":, "direction": [dx, dy], "layer":, "bytes":}, … ] } ] }
- * Tasks are in the order of computation, messages in the order of posting.
- * Ranges of tasks count within the tile and do not hold `to`. */
+ * Tasks are in the order of computation: those that two neighbours wait for (priority 1), one
+ * neighbour (2), and the inside (3). Messages are in the order of posting: the slowest layer first,
+ * so that it travels longest; equal ones in turns, starting with another direction on every other
+ * process, so that not all load one link at once. Ranges of tasks count within the tile and do not
+ * hold `to`. */
 
-/* Tasks of one priority: 1 those with two external communications, 2 those with one, 3 internal
- * ones. */
-struct spmd_box {
-    uint64_t x0, x1, y0, y1; /* within the tile; half open */
-    int priority;
-};
-
-/* At most: 4 corners, 4 sides, the inside. */
-#define SPMD_BOXES 9
-
-/* The tile of a rank cut into boxes, by priority: a side without a neighbour is internal. Returns
- * how many. */
-size_t spmd_boxes(const struct spmd_problem *problem, const struct spmd_tile *tile,
-                  const struct spmd_grid *grid, uint64_t rank, struct spmd_box out[SPMD_BOXES]);
-
-struct spmd_message {
-    uint64_t to;
-    struct spmd_direction direction;
-    size_t layer;
-    double bytes;
-};
-
-/* Messages of a rank in the order in which they are to be posted: the slowest layer first, so that
- * it travels longest; equal ones in turns, starting with another direction on every other process,
- * so that not all load one link at once. Returns how many. */
-size_t spmd_messages(const struct servet_profile *profile, const struct spmd_problem *problem,
-                     const struct spmd_tile *tile, const struct spmd_grid *grid, uint64_t rank,
-                     struct spmd_message out[SPMD_DIRECTIONS]);
-
-/* Shared by the parts of servet-spmd: the options, the machine, and how the times of exchanges are
- * found. */
-
-struct spmd_planner {
-    struct spmd_options options;
-    struct servet_profile *profile;
-    struct profile_set allowed;
-    uint64_t pus; /* of those */
-    spmd_comm_function *comm;
-    void *comm_context;
-    struct profile_median measured; /* of an iteration */
-    struct spmd_tile measured_tile; /* in tiles like this one; n 0: not measured */
-};
-
-/* The plan as JSON, a new string, or NULL when memory is short. */
-char *spmd_plan_json(const struct spmd_planner *planner, const struct spmd_choice *choice,
-                     const struct spmd_grid *grid);
-
-/* All of these end the program with one line when something is wrong: status 2 for bad input, 1 for
- * the rest. */
-
-/* The tile that the options and the characterised problem ask for. */
-struct spmd_choice spmd_planner_distribute(const struct spmd_planner *planner);
-/* Where its processes sit; spmd_grid_free(). */
-struct spmd_grid spmd_planner_grid(const struct spmd_planner *planner,
-                                   const struct spmd_tile *tile);
-void spmd_planner_save(const struct spmd_planner *planner, const struct spmd_choice *choice,
-                       const struct spmd_grid *grid, const char *path);
+void spmd_plan_save(const struct spmd_planner *planner, const struct spmd_times *times,
+                    const struct spmd_grid *grid, const char *path);
 
 /* -- measure -- */
 

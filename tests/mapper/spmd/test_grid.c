@@ -1,26 +1,36 @@
 /* Do grids keep their messages off slow links, and does a plan cut every tile into edges and
  * inside? */
-#include "profile/scope.h"
+#include <jansson.h>
 #include <string.h>
 
 #include "mapper/spmd/spmd.h"
 #include "tests/base/runner.h"
 #include "tests/profile/fixture.h"
 
-static struct spmd_problem problem(const char *text, uint64_t x, uint64_t y, double comp_s)
+/* Of the PUs in the list; NULL: of all. */
+static struct spmd_planner planned(const char *profile, const char *pus, const char *stencil,
+                                   uint64_t x, uint64_t y)
 {
-    struct spmd_problem out = {.x = x, .y = y, .comp_s = comp_s, .bytes = 8, .efficiency = 0.85};
+    struct spmd_planner out = {.profile = loaded(profile)};
     struct servet_error error;
-    ck_assert_int_eq(spmd_stencil_parse(text, &out.stencil, &error), 0);
+    struct profile_set listed = {0};
+    const struct map_limits limits = {.pus = pus ? &listed : NULL, .kind = MAP_KIND_ANY};
+    out.options.problem =
+        (struct spmd_problem){.x = x, .y = y, .comp_s = 1, .bytes = 8, .efficiency = 0.85};
+    ck_assert_int_eq(spmd_stencil_parse(stencil, &out.options.problem.stencil, &error), 0);
+    ck_assert_int_eq(pus ? profile_set_parse(pus, &listed) : 0, 0);
+    ck_assert_int_eq(map_allowed_pus(out.profile, &limits, &out.allowed, &error), 0);
+    kept(out.allowed.ids);
+    profile_set_free(&listed);
     return out;
 }
 
-static struct spmd_grid mapped(const struct servet_profile *profile, const struct spmd_problem *p,
-                               uint64_t n, uint64_t m)
+static struct spmd_grid mapped(const struct spmd_planner *p, uint64_t n, uint64_t m)
 {
-    struct spmd_grid grid = {.n = n, .m = m};
-    struct servet_error error;
-    ck_assert_msg(spmd_grid_map(profile, NULL, &p->stencil, &grid, &error) == 0, "%s", error.text);
+    struct spmd_tile tile;
+    ck_assert_int_eq(spmd_tile_of_grid(&p->options.problem, n, m, &tile), 0);
+    struct spmd_grid grid = spmd_grid_map(p, &tile);
+    kept(grid.pus);
     return grid;
 }
 
@@ -47,7 +57,7 @@ static bool fewer(const int64_t a[SPMD_LAYERS], const int64_t b[SPMD_LAYERS])
 static void judge(struct search *s)
 {
     int64_t counts[SPMD_LAYERS] = {0};
-    for (uint64_t rank = 0; rank < s->grid->n * s->grid->m; rank++) {
+    for (uint64_t rank = 0; rank < s->grid->tile.n * s->grid->tile.m; rank++) {
         for (size_t d = 0; d < s->direction_count; d++) {
             int64_t other = spmd_neighbour(s->grid, rank, s->directions[d]);
             if (other >= 0) {
@@ -62,7 +72,7 @@ static void judge(struct search *s)
 
 static void try_orders(struct search *s, size_t placed)
 {
-    size_t count = s->grid->n * s->grid->m;
+    size_t count = s->grid->tile.n * s->grid->tile.m;
     if (placed == count) {
         judge(s);
         return;
@@ -100,21 +110,16 @@ static const struct {
 TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links,
      .loops = sizeof small / sizeof *small)
 {
-    struct servet_profile *profile = loaded(small[_i].profile);
-    struct spmd_problem p = problem(small[_i].stencil, 5040, 5040, 1);
-    FREED_BY(profile_set_free) struct profile_set allowed = {0};
-    struct servet_error error;
+    struct spmd_planner p =
+        planned(small[_i].profile, small[_i].allowed, small[_i].stencil, 5040, 5040);
     struct search s = {.best = {[SPMD_LAYERS - 1] = INT64_MAX}};
-    FREED_BY(spmd_grid_free) struct spmd_grid grid = {.n = small[_i].n, .m = small[_i].m};
-    ck_assert_int_eq(small[_i].allowed ? profile_set_parse(small[_i].allowed, &allowed) : 0, 0);
-    ck_assert_int_eq(
-        spmd_grid_map(profile, small[_i].allowed ? &allowed : NULL, &p.stencil, &grid, &error), 0);
+    struct spmd_grid grid = mapped(&p, small[_i].n, small[_i].m);
     s.grid = &grid;
-    s.direction_count = spmd_directions(&p.stencil, s.directions);
-    for (uint32_t a = 0; a < grid.n * grid.m; a++) {
+    s.direction_count = spmd_directions(&p.options.problem.stencil, s.directions);
+    for (uint32_t a = 0; a < small[_i].n * small[_i].m; a++) {
         s.at[a] = a;
-        for (uint32_t b = 0; b < grid.n * grid.m; b++) {
-            s.layer[a][b] = (unsigned char)spmd_layer(profile, grid.pus[a], grid.pus[b], NULL);
+        for (uint32_t b = 0; b < small[_i].n * small[_i].m; b++) {
+            s.layer[a][b] = (unsigned char)spmd_layer(p.profile, grid.pus[a], grid.pus[b], NULL);
         }
     }
     try_orders(&s, 0);
@@ -125,30 +130,49 @@ TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links,
     }
 }
 
-TEST(the_boxes_of_a_plan_are_the_tile_by_priority)
+/* The ranks of its plan. */
+static const json_t *ranks_of(const struct spmd_planner *p, const struct spmd_grid *grid)
 {
-    struct servet_profile *profile = loaded(FIXTURES "/spmd-dell.json");
+    const char *path = scratch_path("plan");
+    const struct spmd_times times = {0};
+    spmd_plan_save(p, &times, grid, path);
+    json_t *root = json_load_file(path, 0, NULL);
+    ck_assert_ptr_nonnull(root);
+    return json_object_get(root, "ranks");
+}
+
+static size_t number_at(const json_t *list, size_t i)
+{
+    return (size_t)json_integer_value(json_array_get(list, i));
+}
+
+TEST(the_tasks_of_a_plan_are_the_tile_by_priority)
+{
     const char *stencils[] = {"2d5", "2d9", "2:0,-1:0,0:3,0:-1"};
     for (size_t k = 0; k < 3; k++) {
-        struct spmd_problem p = problem(stencils[k], 60, 50, 1);
-        struct spmd_grid grid = mapped(profile, &p, 3, 5);
-        struct spmd_tile tile;
-        ck_assert_int_eq(spmd_tile_of_grid(&p, 3, 5, &tile), 0);
-        for (uint64_t rank = 0; rank < 15; rank++) {
-            struct spmd_box boxes[SPMD_BOXES];
-            size_t count = spmd_boxes(&p, &tile, &grid, rank, boxes);
+        struct spmd_planner p = planned(FIXTURES "/spmd-dell.json", NULL, stencils[k], 60, 50);
+        const struct spmd_stencil *s = &p.options.problem.stencil;
+        struct spmd_grid grid = mapped(&p, 3, 5);
+        size_t rank, b;
+        const json_t *of_rank, *box;
+        json_array_foreach(ranks_of(&p, &grid), rank, of_rank)
+        {
             unsigned char seen[10][20] = {{0}};
-            for (size_t b = 0; b < count; b++) {
-                ck_assert(b == 0 || boxes[b].priority >= boxes[b - 1].priority);
-                for (uint64_t y = boxes[b].y0; y < boxes[b].y1; y++) {
-                    for (uint64_t x = boxes[b].x0; x < boxes[b].x1; x++) {
+            json_int_t last = 1;
+            json_array_foreach(json_object_get(of_rank, "tasks"), b, box)
+            {
+                const json_t *xs = json_object_get(box, "x"), *ys = json_object_get(box, "y");
+                json_int_t priority = json_integer_value(json_object_get(box, "priority"));
+                ck_assert_int_ge(priority, last);
+                last = priority;
+                for (size_t y = number_at(ys, 0); y < number_at(ys, 1); y++) {
+                    for (size_t x = number_at(xs, 0); x < number_at(xs, 1); x++) {
                         seen[y][x]++;
                         /* who waits for this task? */
-                        bool i0 = rank % 3 > 0 && x < p.stencil.right,
-                             i1 = rank % 3 < 2 && x + p.stencil.left >= 20;
-                        bool j0 = rank / 3 > 0 && y < p.stencil.up,
-                             j1 = rank / 3 < 4 && y + p.stencil.down >= 10;
-                        ck_assert_int_eq(boxes[b].priority, 3 - (i0 || i1) - (j0 || j1));
+                        bool i0 = rank % 3 > 0 && x < s->right,
+                             i1 = rank % 3 < 2 && x + s->left >= 20;
+                        bool j0 = rank / 3 > 0 && y < s->up, j1 = rank / 3 < 4 && y + s->down >= 10;
+                        ck_assert_int_eq(priority, 3 - (i0 || i1) - (j0 || j1));
                     }
                 }
             }
@@ -156,29 +180,32 @@ TEST(the_boxes_of_a_plan_are_the_tile_by_priority)
                 ck_assert_int_eq(((unsigned char *)seen)[i], 1);
             }
         }
-        spmd_grid_free(&grid);
+        ck_assert_uint_eq(rank, 15);
     }
 }
 
 TEST(messages_over_slow_links_are_posted_first)
 {
-    struct servet_profile *profile = loaded(FIXTURES "/spmd-dell.json");
-    struct spmd_problem p = problem("2d5", 8500, 4000, 1);
-    FREED_BY(spmd_grid_free) struct spmd_grid grid = mapped(profile, &p, 4, 4);
-    struct spmd_tile tile;
-    size_t mixed = 0;
-    ck_assert_int_eq(spmd_tile_of_grid(&p, 4, 4, &tile), 0);
-    for (uint64_t rank = 0; rank < 16; rank++) {
-        struct spmd_message messages[SPMD_DIRECTIONS];
-        size_t count = spmd_messages(profile, &p, &tile, &grid, rank, messages);
-        ck_assert_uint_ge(count, 2);
-        for (size_t i = 1; i < count; i++) {
-            ck_assert_uint_le(messages[i].layer, messages[i - 1].layer);
-            mixed += messages[i].layer < messages[i - 1].layer;
-        }
-        for (size_t i = 0; i < count; i++) {
-            ck_assert_int_eq((int64_t)messages[i].to,
-                             spmd_neighbour(&grid, rank, messages[i].direction));
+    struct spmd_planner p = planned(FIXTURES "/spmd-dell.json", NULL, "2d5", 8500, 4000);
+    struct spmd_grid grid = mapped(&p, 4, 4);
+    size_t mixed = 0, rank, i;
+    const json_t *of_rank, *message;
+    json_array_foreach(ranks_of(&p, &grid), rank, of_rank)
+    {
+        const json_t *messages = json_object_get(of_rank, "messages");
+        json_int_t before = SPMD_LAYERS;
+        ck_assert_uint_ge(json_array_size(messages), 2);
+        json_array_foreach(messages, i, message)
+        {
+            const json_int_t layer = json_integer_value(json_object_get(message, "layer"));
+            const json_t *direction = json_object_get(message, "direction");
+            const struct spmd_direction d = {(int)number_at(direction, 0),
+                                             (int)number_at(direction, 1)};
+            ck_assert_int_le(layer, before);
+            mixed += i && layer < before;
+            before = layer;
+            ck_assert_int_eq(json_integer_value(json_object_get(message, "to")),
+                             spmd_neighbour(&grid, rank, d));
         }
     }
     ck_assert_uint_gt(mixed, 0);
@@ -187,16 +214,14 @@ TEST(messages_over_slow_links_are_posted_first)
 /* Two processes send two messages at once. */
 TEST(messages_at_once_take_as_long_as_was_measured)
 {
-    struct servet_profile *profile = loaded(FIXTURES "/spmd-amd.json");
-    struct spmd_problem p = problem("1d3", 10800, 1, 1e-8);
-    FREED_BY(spmd_grid_free) struct spmd_grid grid = mapped(profile, &p, 2, 1);
-    struct profile_layer *layer = &profile->classes[0].communication.layers[0], as_loaded = *layer;
-    struct spmd_tile tile;
-    ck_assert_int_eq(spmd_tile_of_grid(&p, 2, 1, &tile), 0);
+    struct spmd_planner p = planned(FIXTURES "/spmd-amd.json", NULL, "1d3", 10800, 1);
+    struct spmd_grid grid = mapped(&p, 2, 1);
+    struct profile_layer *layer = &p.profile->classes[0].communication.layers[0],
+                         as_loaded = *layer;
     ck_assert_uint_eq(grid.messages[0], 2);
     layer->concurrency = NULL;
     layer->concurrency_count = 0;
-    double alone = spmd_grid_comm(profile, &p, &tile, &grid);
+    double alone = spmd_grid_comm(&p, &grid);
     ck_assert_double_gt(alone, 0);
     struct {
         struct profile_concurrency_point points[2];
@@ -209,8 +234,7 @@ TEST(messages_at_once_take_as_long_as_was_measured)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         layer->concurrency = cases[i].points;
         layer->concurrency_count = cases[i].count;
-        ck_assert_double_eq_tol(spmd_grid_comm(profile, &p, &tile, &grid) / alone, cases[i].slower,
-                                1e-9);
+        ck_assert_double_eq_tol(spmd_grid_comm(&p, &grid) / alone, cases[i].slower, 1e-9);
     }
     *layer = as_loaded;
 }

@@ -35,17 +35,16 @@ TEST(equations_1_to_3_by_hand)
 
 TEST(what_keeps_the_constraint_keeps_the_efficiency)
 {
-    struct spmd_problem problem = {.x = 720, .y = 240, .stencil = stencil("2d9"), .comp_s = 1e-6};
-    struct spmd_choice *curve;
+    struct spmd_planner p = {0};
+    struct spmd_problem *problem = &p.options.problem;
     size_t count, kept = 0;
-    for (problem.efficiency = 0.05; problem.efficiency < 1; problem.efficiency += 0.05) {
-        for (double comm_s = 1e-7; comm_s < 1e-3; comm_s *= 3) {
-            double context = comm_s;
-            ck_assert_int_eq(spmd_curve(&problem, 48, spmd_comm_per_task, &context, &curve, &count),
-                             0);
+    *problem = (struct spmd_problem){.x = 720, .y = 240, .stencil = stencil("2d9"), .comp_s = 1e-6};
+    for (problem->efficiency = 0.05; problem->efficiency < 1; problem->efficiency += 0.05) {
+        for (p.options.comm_s = 1e-7; p.options.comm_s < 1e-3; p.options.comm_s *= 3) {
+            struct spmd_choice *curve = spmd_curve(&p, 48, &count);
             for (size_t i = 0; i < count; i++) {
                 kept += curve[i].times.kept;
-                ck_assert(!curve[i].times.kept || curve[i].times.efficiency >= problem.efficiency);
+                ck_assert(!curve[i].times.kept || curve[i].times.efficiency >= problem->efficiency);
             }
             free(curve);
         }
@@ -57,24 +56,23 @@ TEST(what_keeps_the_constraint_keeps_the_efficiency)
  * many. */
 TEST(the_choice_is_the_best_of_all_grids)
 {
-    struct spmd_problem problem = {.x = 360,
-                                   .y = 200,
-                                   .stencil = stencil("2d5"),
-                                   .comp_s = 1e-7,
-                                   .bytes = 8,
-                                   .efficiency = 0.85};
-    double comm_s = 4e-6;
-    struct spmd_choice choice;
-    ck_assert_int_eq(spmd_choose(&problem, 100, false, spmd_comm_per_task, &comm_s, &choice), 0);
+    const struct spmd_planner p = {.options = {.problem = {.x = 360,
+                                                           .y = 200,
+                                                           .stencil = stencil("2d5"),
+                                                           .comp_s = 1e-7,
+                                                           .bytes = 8,
+                                                           .efficiency = 0.85},
+                                               .comm_s = 4e-6},
+                                   .allowed.count = 100};
+    const struct spmd_choice choice = spmd_choose(&p);
     ck_assert(choice.times.kept);
     for (uint64_t n = 1; n <= 100; n++) {
         for (uint64_t m = 1; n * m <= 100; m++) {
             struct spmd_tile tile;
-            if (spmd_tile_of_grid(&problem, n, m, &tile) < 0) {
+            if (spmd_tile_of_grid(&p.options.problem, n, m, &tile) < 0) {
                 continue;
             }
-            struct spmd_times t = spmd_predict(
-                &problem, &tile, n * m > 1 ? spmd_comm_per_task(&comm_s, &problem, &tile) : 0);
+            struct spmd_times t = spmd_predict(&p.options.problem, &tile, spmd_comm(&p, &tile));
             ck_assert(!t.kept || n * m < choice.times.cores ||
                       (n * m == choice.times.cores && t.iteration_s >= choice.times.iteration_s));
         }
@@ -85,16 +83,19 @@ TEST(the_choice_is_the_best_of_all_grids)
  * and fro. */
 TEST(of_tiles_that_take_as_long_the_squarer_is_chosen)
 {
-    struct spmd_problem problem = {
-        .x = 2000, .y = 1000, .stencil = stencil("2d5"), .bytes = 8, .efficiency = 0.85};
-    double comm_s = 1e-9;
+    struct spmd_planner p = {.options = {.problem = {.x = 2000,
+                                                     .y = 1000,
+                                                     .stencil = stencil("2d5"),
+                                                     .bytes = 8,
+                                                     .efficiency = 0.85},
+                                         .comm_s = 1e-9,
+                                         .cores = 2},
+                             .allowed.count = 2};
     for (int i = 0; i < 1000; i++) {
-        struct spmd_choice choice;
-        problem.comp_s = 1e-9 * (1 + i * 1.234e-3);
-        ck_assert_int_eq(spmd_choose(&problem, 2, true, spmd_comm_per_task, &comm_s, &choice), 0);
+        p.options.problem.comp_s = 1e-9 * (1 + i * 1.234e-3);
+        const struct spmd_choice choice = spmd_choose(&p);
         ck_assert_msg(choice.tile.x == 1000 && choice.tile.y == 1000, "comp %.17g: %llu x %llu",
-                      problem.comp_s, (unsigned long long)choice.tile.x,
-                      (unsigned long long)choice.tile.y);
+                      p.options.problem.comp_s, (ull)choice.tile.x, (ull)choice.tile.y);
     }
 }
 
