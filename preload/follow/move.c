@@ -27,10 +27,10 @@ static bool find_near(const char *bus_id, struct profile_mask *out)
 
 static bool may_move(void)
 {
-    if (!pin_here.options.follow || (!pin_process_active() && !pin_process_gave_up())) {
+    if (!pin_here.options.follow || (!pin_process_active() && !atomic_load(&pin_life.gave_up))) {
         return false;
     }
-    if (pin_process_wants_plan(PIN_REST_COMES)) {
+    if (pin_life_state() == IDLE) {
         pin_launcher_read(pin_here.options.rebind, &pin_here.launcher);
     }
     return pin_here.launcher.node_ranks <= 1 && pin_process_main_is_ours();

@@ -51,7 +51,8 @@ static bool counts_pus(const void *caller)
     enum pin_owner owner = pin_owner_of_code(caller, &dso);
     return owner == PIN_RUNTIME || owner == PIN_POOL || is_python(dso) ||
            pin_owner_program_is_managed() ||
-           (!pin_process_has_openmp() && !pin_here.launcher.name && !pin_owner_looks(dso));
+           (!atomic_load(&pin_life.openmp_found) && !pin_here.launcher.name &&
+            !pin_owner_looks(dso));
 }
 
 /* Does it put threads back on the whole set without choosing a place for them? */
@@ -88,7 +89,7 @@ static long answer_mask(const struct profile_mask *view, size_t size, void *out)
     if (bytes <= 0) {
         return bytes;
     }
-    profile_mask_add(&ours, (uint32_t)pin_process_thread_pu());
+    profile_mask_add(&ours, (uint32_t)pin_life_given_pu());
     /* Not equal: it was bound since, by the program or from outside. */
     memcpy(out, profile_mask_equal(&truth, &ours) ? view : &truth, (size_t)bytes);
     return bytes;

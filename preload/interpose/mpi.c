@@ -73,7 +73,7 @@ static void leave(const bool *widened)
     pin_process_lock();
     pin_process_narrow_main();
     pin_process_unlock();
-    pin_check_laid(pin_process_main_pu());
+    pin_check_laid(atomic_load(&pin_life.main_pu));
     errno = saved;
 }
 

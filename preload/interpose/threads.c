@@ -138,7 +138,7 @@ static void note_kept(const char *dso)
  * and where another thread makes them, they are a library's. */
 static bool is_of_team(const struct creation *call, unsigned pool)
 {
-    if (call->owner == PIN_RUNTIME && pin_here.pools.team == PIN_POOLS && pin_process_is_main()) {
+    if (call->owner == PIN_RUNTIME && pin_here.pools.team == PIN_POOLS && pin_self.is_main) {
         pin_here.pools.team = pool;
     }
     return pin_here.pools.team == pool;
@@ -204,7 +204,7 @@ static bool is_apart(const struct creation *call)
 static struct pin_thread *prepare_record(const struct creation *call, enum wish *wish)
 {
     const bool force = pin_here.options.force;
-    if (pin_process_is_broken()) {
+    if (atomic_load(&pin_life.broken)) {
         *wish = ALL_ENDS;
         return NULL;
     }
@@ -213,7 +213,7 @@ static struct pin_thread *prepare_record(const struct creation *call, enum wish 
                    ? prepare_free(call, PROFILE_ROLE_HELPER, PROFILE_BY_KERNEL)
                    : prepare_brief(call);
     }
-    if (!pin_process_is_planned()) {
+    if (pin_life_state() != PLANNED) {
         return NULL;
     }
     const size_t wanted = pin_here.places_exported && call->asked >= 0
@@ -237,9 +237,9 @@ static struct pin_thread *prepare_record(const struct creation *call, enum wish 
 
 static void give_up(const struct creation *call)
 {
-    pin_log(pin_here.options.verbose && pin_process_is_broken(),
+    pin_log(pin_here.options.verbose && atomic_load(&pin_life.broken),
             "a thread was killed while it placed another: nothing is placed");
-    pin_log(pin_here.options.verbose && !pin_process_is_broken(),
+    pin_log(pin_here.options.verbose && !atomic_load(&pin_life.broken),
             "rank %u of %u has more threads of %s than PUs: nothing is placed (servet-pin in "
             "front of the program would)",
             pin_here.launcher.local_rank, pin_here.launcher.local_size, call->dso);
@@ -251,7 +251,7 @@ __attribute__((noinline)) static struct pin_thread *prepare_with_plan(const stru
                                                                       enum wish *wish)
 {
     const enum pin_comes comes =
-        call->owner == PIN_RUNTIME && pin_process_is_main() ? PIN_TEAM_COMES : PIN_REST_COMES;
+        call->owner == PIN_RUNTIME && pin_self.is_main ? PIN_TEAM_COMES : PIN_REST_COMES;
     pin_process_lock();
     if (pin_process_wants_plan(comes) && !is_apart(call)) {
         pin_process_unlock();
@@ -271,7 +271,7 @@ __attribute__((noinline)) static struct pin_thread *prepare_with_plan(const stru
     }
     const int32_t pu = thread ? atomic_load(&thread->pu) : PIN_LEFT;
     pin_process_unlock();
-    pin_check_laid(pin_process_main_pu());
+    pin_check_laid(atomic_load(&pin_life.main_pu));
     pin_check_laid(pu);
     pin_why_say();
     return thread;
@@ -293,7 +293,7 @@ static struct pin_thread *prepare_thread(struct creation *call)
     if (pin_process_may_call() && (pin_here.options.force || !pin_owner_program_is_managed())) {
         call->owner = pin_owner_of_thread(call->start, call->argument, &call->dso, &call->code);
         if (call->owner == PIN_RUNTIME) {
-            pin_process_openmp_found();
+            atomic_store(&pin_life.openmp_found, true);
         }
         call->chosen = has_affinity(call->attributes);
         call->asked =
@@ -485,7 +485,7 @@ static bool copy_attributes(const pthread_attr_t *from, const struct profile_mas
 static bool make_attributes(const struct creation *call, struct pin_thread *thread,
                             pthread_attr_t *out)
 {
-    const int32_t pu = atomic_load(&thread->pu), main_pu = pin_process_main_pu();
+    const int32_t pu = atomic_load(&thread->pu), main_pu = atomic_load(&pin_life.main_pu);
     const struct profile_mask *view = pin_process_view();
     thread->made_on = pu >= 0 || thread->pool == PIN_POOLS || main_pu < 0 ? pu : main_pu;
     if (thread->made_on < 0 && !view) {

@@ -31,7 +31,7 @@ void pin_process_look_around(void)
     pin_launcher_allowed(&pin_here.launcher, &pin_here.children, &pin_here.allowed);
     pin_here.users_choice = pin_here.places_exported ? NULL : pin_users_places();
     if (pin_here.users_choice && pin_owner_runtime_loaded()) {
-        pin_process_openmp_found();
+        atomic_store(&pin_life.openmp_found, true);
     }
     recall_priority();
     pin_here.pools =

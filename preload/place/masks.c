@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "preload/node/log.h"
-#include "preload/place/life.h"
+#include "preload/place/process.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
 #include "profile/base/clock.h"
@@ -20,10 +20,11 @@
 
 /* -- masks of threads -- */
 
-/* The mask of threads without a PU of their own. */
+/* In place of a PU. */
 static const struct profile_mask *wide_mask(int32_t pu)
 {
-    return pin_here.launcher.name || pu == MAIN_CLAIMED ? &pin_here.plan.own : &pin_here.children;
+    const bool is_own = pu == MAIN_CLAIMED || (pu == PIN_LEFT && pin_here.launcher.name);
+    return is_own ? &pin_here.plan.own : &pin_here.children;
 }
 
 /* Is it the mask of a thread whose PU is `pu`? */
@@ -33,20 +34,20 @@ static bool is_mask_of(const struct profile_mask *mask, int32_t pu)
                    : profile_mask_equal(mask, wide_mask(pu));
 }
 
-int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu)
+static int set_mask(pid_t tid, int32_t pu)
+{
+    return pu >= 0 ? profile_mask_set_pu(tid, (uint32_t)pu) : profile_mask_set(tid, wide_mask(pu));
+}
+
+int pin_life_change_mask(pid_t tid, int32_t pu)
 {
     int rc = -ECANCELED;
     atomic_fetch_add(&pin_life.calls, 1);
     if (atomic_load(&pin_life.state) != RETIRED) {
-        rc = mask ? profile_mask_set(tid, mask) : profile_mask_set_pu(tid, pu);
+        rc = set_mask(tid, pu);
     }
     atomic_fetch_sub(&pin_life.calls, 1);
     return rc;
-}
-
-static int give_mask(pid_t tid, int32_t pu)
-{
-    return pin_life_change_mask(tid, pu >= 0 ? NULL : wide_mask(pu), (uint32_t)pu);
 }
 
 bool pin_process_thread_is_gone(const struct pin_thread *thread)
@@ -64,55 +65,50 @@ static pid_t tid_of(const struct pin_thread *thread)
     return pin_process_thread_is_gone(thread) ? -1 : atomic_load(&thread->tid);
 }
 
-/* Gives it `to` (NULL: `pu`), if it still has the mask of `from`. The lock is held. A thread that
- * waits by sched_yield() beside another one is not moved by the kernel when it is set free. Beside
- * the main thread, which mostly waits for it, it does not stand in the way. */
-static bool replace_mask(const struct pin_thread *thread, int32_t from,
-                         const struct profile_mask *to, int32_t pu)
+/* Gives it the mask of `to`, if it still has that of `from`. The lock is held. A thread that waits
+ * by sched_yield() beside another one is not moved by the kernel when it is set free. Beside the
+ * main thread, which mostly waits for it, it does not stand in the way. */
+static bool replace_mask(const struct pin_thread *thread, int32_t from, int32_t to)
 {
     static struct profile_mask now;
-    const int32_t main_pu = pin_process_main_pu();
+    const int32_t main_pu = atomic_load(&pin_life.main_pu);
     const pid_t tid = tid_of(thread);
     PIN_NEEDS_LOCK();
     if (tid < 0 || profile_mask_get(tid, &now) < 0 || !is_mask_of(&now, from)) {
         return false;
     }
-    if (thread && main_pu >= 0 && to && profile_mask_count(to) > 1) {
-        (void)profile_mask_set_pu(tid, (uint32_t)main_pu);
+    if (thread && main_pu >= 0 && to < 0 && profile_mask_count(wide_mask(to)) > 1) {
+        (void)set_mask(tid, main_pu);
     }
-    return (to ? profile_mask_set(tid, to) : profile_mask_set_pu(tid, (uint32_t)pu)) == 0;
+    return set_mask(tid, to) == 0;
 }
 
 /* -- the calling thread -- */
 
-int32_t pin_process_main_pu(void)
+int32_t pin_life_given_pu(void)
 {
-    return atomic_load_explicit(&pin_life.main_pu, memory_order_relaxed);
-}
-
-int32_t pin_process_thread_pu(void)
-{
-    int32_t pu = pin_self.is_main  ? pin_process_main_pu()
-                 : pin_self.record ? atomic_load(&pin_self.record->pu)
-                                   : -1;
-    return pu >= 0 ? pu : -1;
+    const int32_t pu = pin_self.is_main  ? atomic_load(&pin_life.main_pu)
+                       : pin_self.record ? atomic_load(&pin_self.record->pu)
+                                         : MAIN_FREE;
+    return pu == MAIN_LEFT ? MAIN_FREE : pu;
 }
 
 void pin_process_forget_thread(void)
 {
+    const int32_t main_pu = atomic_load(&pin_life.main_pu);
     if (!pin_self.is_main) {
         if (pin_self.record) {
             atomic_store(&pin_self.record->bound, true);
         }
         pin_self.record = NULL;
-    } else if (pin_process_main_pu() >= 0 || pin_process_main_pu() == MAIN_LOOSE) {
+    } else if (main_pu >= 0 || main_pu == MAIN_LOOSE) {
         atomic_store(&pin_life.main_pu, MAIN_LEFT);
     }
 }
 
 void pin_process_told_pu(void)
 {
-    pin_self.told = pin_process_thread_pu() + 1;
+    pin_self.told = pin_life_given_pu() + 1;
     pin_self.told_record = pin_self.record;
 }
 
@@ -123,7 +119,7 @@ void pin_process_bound_by_program(const struct profile_mask *mask)
         pin_here.chosen = *mask;
         pin_here.has_chosen = true;
     }
-    int pu = pin_self.told - 1, now = pin_process_thread_pu(), left = MAIN_LEFT;
+    int pu = pin_self.told - 1, now = pin_life_given_pu(), left = MAIN_LEFT;
     if (pu >= 0) {
         profile_mask_add(&told, (uint32_t)pu);
     }
@@ -146,7 +142,7 @@ int pin_process_take_place(struct pin_thread *thread, int32_t made_on)
     const int32_t pu = atomic_load(&thread->pu);
     pin_process_unlock();
     pin_self.record = thread;
-    if (pin_process_gave_up()) {
+    if (atomic_load(&pin_life.gave_up)) {
         return made_on >= 0 ? profile_mask_set(0, &pin_here.children) : 0;
     }
     if (pu >= 0) {
@@ -155,32 +151,17 @@ int pin_process_take_place(struct pin_thread *thread, int32_t made_on)
     if (pu == made_on) {
         return 0;
     }
-    const int32_t main_pu = pin_process_main_pu();
+    const int32_t main_pu = atomic_load(&pin_life.main_pu);
     if (pu == PIN_LEFT && thread->pool < PIN_POOLS && main_pu >= 0 && main_pu != made_on) {
-        (void)pin_life_change_mask(0, NULL, (uint32_t)main_pu); /* as replace_mask() does */
+        (void)pin_life_change_mask(0, main_pu); /* as replace_mask() does */
     }
-    return give_mask(0, pu);
+    return pin_life_change_mask(0, pu);
 }
 
 int pin_process_keep_pu(void)
 {
-    int32_t pu = pin_process_thread_pu();
-    return pu < 0 ? -EINVAL : pin_life_change_mask(0, NULL, (uint32_t)pu);
-}
-
-/* The mask that we gave to the calling thread last is that of `*pu`; false: we gave none. */
-static bool get_given(int32_t *pu)
-{
-    *pu = pin_self.is_main  ? pin_process_main_pu()
-          : pin_self.record ? atomic_load(&pin_self.record->pu)
-                            : MAIN_FREE;
-    return *pu >= 0 || *pu == PIN_LEFT || *pu == MAIN_CLAIMED;
-}
-
-bool pin_life_has_given_mask(void)
-{
-    int32_t pu;
-    return get_given(&pu);
+    const int32_t pu = pin_life_given_pu();
+    return pu < 0 ? -EINVAL : pin_life_change_mask(0, pu);
 }
 
 /* Read by any thread that wants to move the calling one. */
@@ -194,14 +175,14 @@ static void set_away(bool away)
 bool pin_process_unpin_thread(void)
 {
     struct profile_mask now;
-    int32_t pu;
+    const int32_t pu = pin_life_given_pu();
     /* Children of any other thread inherit from it what they do without the shim. */
-    if (pin_self.shut_child || !get_given(&pu) || is_mask_of(&pin_here.children, pu)) {
+    if (pin_self.shut_child || pu == MAIN_FREE || is_mask_of(&pin_here.children, pu)) {
         return false;
     }
     set_away(true);
     if (profile_mask_get(0, &now) == 0 && is_mask_of(&now, pu) &&
-        pin_life_change_mask(0, &pin_here.children, 0) == 0) {
+        pin_life_change_mask(0, AS_CHILDREN) == 0) {
         return true;
     }
     set_away(false);
@@ -211,12 +192,12 @@ bool pin_process_unpin_thread(void)
 void pin_process_repin_thread(void)
 {
     struct profile_mask now;
-    int32_t pu;
+    const int32_t pu = pin_life_given_pu();
     /* Only a child that did not become another program is still in it. */
     pin_self.shut_child = false;
-    if (get_given(&pu) && profile_mask_get(0, &now) == 0) {
-        if (profile_mask_equal(&now, &pin_here.children)) {
-            give_mask(0, pu);
+    if (pu != MAIN_FREE && profile_mask_get(0, &now) == 0) {
+        if (is_mask_of(&now, AS_CHILDREN)) {
+            (void)pin_life_change_mask(0, pu);
         } else {
             pin_process_forget_thread();
         }
@@ -226,7 +207,7 @@ void pin_process_repin_thread(void)
 
 const struct profile_mask *pin_process_view(void)
 {
-    if (pin_process_thread_pu() < 0) {
+    if (pin_life_given_pu() < 0) {
         return NULL;
     }
     return pin_here.launcher.name ? &pin_here.plan.own : &pin_here.start;
@@ -253,16 +234,16 @@ static bool is_any_being_made(void)
 /* All threads that are pinned get the mask of children. */
 static void unpin_everybody(void)
 {
-    const int32_t main_pu = pin_process_main_pu();
+    const int32_t main_pu = atomic_load(&pin_life.main_pu);
     pin_process_lock();
     if (main_pu >= 0) {
-        (void)replace_mask(NULL, main_pu, &pin_here.children, 0);
+        (void)replace_mask(NULL, main_pu, AS_CHILDREN);
     }
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         const struct pin_thread *thread = pin_record_at(number);
         const int32_t pu = atomic_load(&thread->pu);
         if (atomic_load(&thread->tid) != 0 && pu >= 0) {
-            (void)replace_mask(thread, pu, &pin_here.children, 0);
+            (void)replace_mask(thread, pu, AS_CHILDREN);
         }
     }
     pin_process_unlock();
@@ -294,16 +275,11 @@ void pin_process_give_up(void)
     shut_everybody();
 }
 
-bool pin_process_gave_up(void)
-{
-    return atomic_load(&pin_life.gave_up);
-}
-
 bool pin_process_main_is_ours(void)
 {
     struct profile_mask now, placed = {0};
     pin_process_note_start();
-    const int32_t pu = pin_process_gave_up() ? MAIN_FREE : pin_process_main_pu();
+    const int32_t pu = atomic_load(&pin_life.gave_up) ? MAIN_FREE : atomic_load(&pin_life.main_pu);
     if (pu >= 0) {
         profile_mask_add(&placed, (uint32_t)pu);
     }
@@ -313,7 +289,7 @@ bool pin_process_main_is_ours(void)
 
 void pin_process_start_on(const struct profile_mask *mask)
 {
-    const bool planned = pin_process_is_planned();
+    const bool planned = pin_life_state() == PLANNED;
     pin_process_lock();
     pin_here.start = pin_here.children = *mask;
     pin_process_unlock();
@@ -355,7 +331,7 @@ void pin_process_clear_way(void)
         const struct pin_thread *thread = pin_record_at(number);
         if (atomic_load(&thread->tid) != 0 && thread->pool < PIN_POOLS &&
             atomic_load(&thread->pu) == PIN_LEFT && atomic_load(&pin_life.state) == PLANNED) {
-            (void)replace_mask(thread, PIN_LEFT, wide_mask(PIN_LEFT), 0);
+            (void)replace_mask(thread, PIN_LEFT, PIN_LEFT);
         }
     }
     atomic_fetch_sub(&pin_life.calls, 1);
@@ -381,11 +357,11 @@ static bool move_mask(struct pin_thread *thread, int32_t pu)
     if (atomic_load(&pin_life.state) == PLANNED) {
         moved = atomic_compare_exchange_strong(at, &before, pu);
         if (moved && !atomic_load(away)) {
-            moved = replace_mask(thread, before, pu >= 0 ? NULL : wide_mask(pu), pu);
+            moved = replace_mask(thread, before, pu);
             if (!moved) {
                 atomic_store(at, before);
             } else if (atomic_load(away)) {
-                (void)replace_mask(thread, pu, &pin_here.children, 0);
+                (void)replace_mask(thread, pu, AS_CHILDREN);
             }
         }
     }
@@ -411,7 +387,7 @@ bool pin_process_move(struct pin_thread *thread, uint64_t born_ns, int32_t from,
     pin_process_lock();
     const bool is_same = thread ? thread->born_ns == born_ns && thread->pool < PIN_POOLS &&
                                       atomic_load(&thread->pu) == from
-                                : pin_process_main_pu() == from;
+                                : atomic_load(&pin_life.main_pu) == from;
     if (is_same && pin_pools_move(&pin_here.pools, thread, pu)) {
         moved = move_mask(thread, pu);
         if (moved) {

@@ -44,7 +44,6 @@
 #include "preload/base/owner.h"
 #include "preload/base/pages.h"
 #include "preload/node/log.h"
-#include "preload/place/life.h"
 #include "preload/place/places.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
@@ -125,11 +124,6 @@ bool pin_process_active(void)
         begin_anew(getpid()); /* of a fork that pthread_atfork() does not see */
     }
     return !is_retired() && !pin_self.inside && !pin_self.shut;
-}
-
-bool pin_process_is_main(void)
-{
-    return pin_self.is_main;
 }
 
 void pin_process_ends_here(void)
@@ -253,11 +247,6 @@ static void make_plan_aside(void)
             pin_here.plan.source);
 }
 
-bool pin_process_is_planned(void)
-{
-    return pin_life_state() == PLANNED;
-}
-
 bool pin_process_wants_plan(enum pin_comes comes)
 {
     return pin_life_state() == IDLE || (pin_life_state() == PLANNED && comes == PIN_TEAM_COMES &&
@@ -307,7 +296,7 @@ bool pin_process_plan(enum pin_comes comes)
     pin_life.called_mpi |= comes == PIN_RANK_COMES;
     if (!pin_process_may_call() || !pin_process_wants_plan(comes) ||
         atomic_exchange(&pin_life.planning, true)) {
-        return pin_process_is_planned();
+        return pin_life_state() == PLANNED;
     }
     PIN_TAKES(HOLDS_PLANNING);
     pin_self.inside = true;
@@ -321,7 +310,7 @@ bool pin_process_plan(enum pin_comes comes)
     }
     pin_self.inside = outside;
     end_planning();
-    return pin_process_is_planned();
+    return pin_life_state() == PLANNED;
 }
 
 /* -- the lock -- */
@@ -341,11 +330,6 @@ void pin_process_lock(void)
     pin_self.inside = true;
 }
 
-bool pin_process_is_broken(void)
-{
-    return atomic_load(&pin_life.broken);
-}
-
 void pin_process_unlock(void)
 {
     const struct pin_shield shield = pin_self.shield;
@@ -362,10 +346,10 @@ bool pin_process_thread_is_bound(void)
 {
     static struct profile_mask now;
     PIN_NEEDS_LOCK();
-    if (pin_self.is_main && pin_process_main_pu() == MAIN_FREE) {
+    if (pin_self.is_main && atomic_load(&pin_life.main_pu) == MAIN_FREE) {
         return main_is_bound();
     }
-    if (pin_life_has_given_mask() || profile_mask_get(0, &now) < 0) {
+    if (pin_life_given_pu() != MAIN_FREE || profile_mask_get(0, &now) < 0) {
         return false;
     }
     return !profile_mask_equal(&now, &pin_here.start) &&
@@ -377,17 +361,7 @@ bool pin_process_thread_is_bound(void)
  * it. */
 bool pin_process_left_to_user(void)
 {
-    return pin_here.users_choice && !pin_here.options.force && pin_process_has_openmp();
-}
-
-void pin_process_openmp_found(void)
-{
-    atomic_store_explicit(&pin_life.openmp_found, true, memory_order_relaxed);
-}
-
-bool pin_process_has_openmp(void)
-{
-    return atomic_load_explicit(&pin_life.openmp_found, memory_order_relaxed);
+    return pin_here.users_choice && !pin_here.options.force && atomic_load(&pin_life.openmp_found);
 }
 
 void pin_process_put_memory(void)
@@ -457,7 +431,7 @@ static void place_main(void)
         return;
     }
     const uint32_t pu = pin_here.pools.places[place].pu;
-    int rc = pin_life_change_mask(pin_life.pid, NULL, pu);
+    int rc = pin_life_change_mask(pin_life.pid, (int32_t)pu);
     atomic_store(&pin_life.main_pu, rc < 0 ? MAIN_LEFT : (int)pu);
     if (rc == -ECANCELED) {
         return;
@@ -485,8 +459,8 @@ void pin_process_make_room(uint32_t pu)
     PIN_NEEDS_LOCK();
     if (pin_self.is_main && atomic_load(&pin_life.main_pu) == MAIN_FREE && first->pu != pu &&
         first->threads == 0 && !first->avoided && (uint32_t)sched_getcpu() == pu &&
-        pin_life_change_mask(0, NULL, first->pu) == 0) {
-        (void)pin_life_change_mask(0, &pin_here.children, 0);
+        pin_life_change_mask(0, (int32_t)first->pu) == 0) {
+        (void)pin_life_change_mask(0, AS_CHILDREN);
     }
 }
 
@@ -495,7 +469,7 @@ bool pin_process_widen_main(void)
     if (!claim_main()) {
         return false;
     }
-    int rc = pin_life_change_mask(pin_life.pid, &pin_here.plan.own, 0);
+    int rc = pin_life_change_mask(pin_life.pid, MAIN_CLAIMED);
     if (rc < 0 && rc != -ECANCELED) {
         pin_failure("cannot give the rank its PUs: %s", strerrordesc_np(-rc));
     }
@@ -574,7 +548,7 @@ static void say_goodbye(void)
             "nothing was traced: {nothing_traced}",
             PROFILE_FACTS(PROFILE_WORD("nothing_traced", "the program called no MPI_Init")));
     }
-    if (pin_life_state() == PLANNED || pin_process_gave_up()) {
+    if (pin_life_state() == PLANNED || atomic_load(&pin_life.gave_up)) {
         pin_report_write(&last);
         pin_memory_say_peak(&last.options, &last.plan.memory);
     }
@@ -591,7 +565,7 @@ __attribute__((destructor)) static void destructor(void)
     (void)pin_process_active(); /* a child's copy begins anew */
     pin_self.inside = true;
     if (pin_here.options.disable ? pin_filter_spares_us(&line)
-                                 : pin_process_may_call() || pin_process_gave_up()) {
+                                 : pin_process_may_call() || atomic_load(&pin_life.gave_up)) {
         (void)pin_pages_with_stack(say_goodbye);
     }
 }

@@ -4,9 +4,12 @@
 #ifndef SERVET_PRELOAD_PLACE_PROCESS_H
 #define SERVET_PRELOAD_PLACE_PROCESS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
+#include "preload/base/order.h"
 #include "preload/base/owner.h"
+#include "preload/base/shield.h"
 #include "preload/node/registry.h"
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
@@ -37,6 +40,65 @@ struct pin_process {
 /* The options are there when an interposer has been called, the start mask with the plan. */
 extern struct pin_process pin_here;
 
+/* The states are drawn in process.c. In place of a thread's PU: the main thread's states, and the
+ * mask of children. */
+enum { NEW, IDLE, PLANNED, FAILED, RETIRED };
+enum {
+    MAIN_FREE = -1,
+    MAIN_LOOSE = PIN_LEFT,
+    MAIN_CLAIMED = -3,
+    MAIN_LEFT = -4,
+    AS_CHILDREN = -5,
+};
+
+struct pin_life {
+    atomic_int state;
+    atomic_int main_pu;
+    atomic_bool openmp_found; /* a runtime of it is at work in this process */
+    atomic_bool main_away;    /* as pin_thread.away */
+    atomic_bool placed;       /* some thread has ever been put on a PU */
+    atomic_int calls;         /* threads that are changing a mask at this moment */
+    atomic_bool gave_up;      /* no sandbox: calls may still be made */
+    atomic_bool calls_known;  /* it is known whether calls may be made */
+    atomic_bool broken;       /* a thread was killed while it had the lock: all is to be given up,
+                                 and what the lock guards may count what is no more */
+    atomic_bool planning;     /* some thread finds that out, or makes a plan */
+    atomic_bool planned_for_team;
+    bool memory_is_put, called_mpi;
+    pid_t pid; /* not a vfork child's */
+};
+extern struct pin_life pin_life;
+
+/* The calling thread. */
+struct pin_self {
+    bool inside;  /* does the shim's own work */
+    bool outside; /* what `inside` was before it took the lock */
+    bool has_lock;
+    bool is_main;    /* also in a fork's child, whose one thread is the main thread from then on */
+    bool shut;       /* in a sandbox of its own */
+    bool shut_child; /* its vfork child is */
+    struct pin_thread *record; /* of a thread that is not main and whose mask is ours; else NULL */
+    struct pin_shield shield;  /* while it has the lock */
+    int told;                  /* 1 + the PU of ours that it was last told to be on, 0: none */
+    struct pin_thread *told_record; /* its record then */
+};
+extern __thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
+
+static inline int pin_life_state(void)
+{
+    return atomic_load_explicit(&pin_life.state, memory_order_acquire);
+}
+
+/* Sleeps for a moment, while `value` is there, for another thread that is at it: a thread of real
+ * time that spins would keep that one from its PU. */
+void pin_life_await(atomic_int *word, int value);
+/* Gives a thread (0: the calling one) the mask of `pu`, or of what stands for one, unless a sandbox
+ * of all threads has been announced: the announcement waits for calls in progress. 0, -ECANCELED,
+ * as sched_setaffinity(2). */
+int pin_life_change_mask(pid_t tid, int32_t pu);
+/* The calling thread's PU, or what stands for it, if its mask is ours; else MAIN_FREE. */
+int32_t pin_life_given_pu(void);
+
 /* False when there is nothing to do: switched off, retired, or inside the shim's own work (a
  * parser's allocation can end in an allocator that creates a thread), or in a thread that has shut
  * itself in. */
@@ -50,7 +112,6 @@ void pin_process_shut(bool everybody);
 /* Nothing is placed from now on, and every thread gets the mask of children: as without the shim.
  * The lock is not held. */
 void pin_process_give_up(void);
-bool pin_process_gave_up(void);
 /* Is the main thread where we, or its start, put it? */
 bool pin_process_main_is_ours(void);
 /* The process is from now on one that was started on `mask`; what was placed is given up. */
@@ -60,17 +121,11 @@ void pin_process_start_on(const struct profile_mask *mask);
  * mask until then. errno is left alone. */
 void pin_process_note_start(void);
 
-/* Is the calling thread the main thread? */
-bool pin_process_is_main(void);
-
 /* Guards the plan and the pools. A thread that has it does the shim's own work
  * (pin_process_active()), is not cancelled, and calls nothing that looks a function up, allocates
  * or waits (tests/preload/under_the_lock has the list). */
 void pin_process_lock(void);
 void pin_process_unlock(void);
-/* Was a thread killed that had it? Then all is to be given up, and what the lock guards may count
- * what is no more. */
-bool pin_process_is_broken(void);
 
 /* The worker for which a plan is made. */
 enum pin_comes {
@@ -82,8 +137,6 @@ enum pin_comes {
 /* Finds out, once, whether the shim may make calls (base/filter.h). False: it may not, or another
  * thread is at it: nothing is placed. */
 bool pin_process_may_call(void);
-/* Is there a plan? */
-bool pin_process_is_planned(void);
 /* Reads the environment, the launcher and the user's choices; once in each process. */
 void pin_process_look_around(void);
 /* Is a plan to be made, or made anew for a team whose number of threads is known? */
@@ -93,9 +146,6 @@ bool pin_process_wants_plan(enum pin_comes comes);
  * made (said once on stderr), or another thread makes it; the program runs unpinned. */
 bool pin_process_plan(enum pin_comes comes);
 
-/* An OpenMP runtime is at work in this process. */
-void pin_process_openmp_found(void);
-bool pin_process_has_openmp(void);
 /* Has the user placed this process's threads by OMP_PLACES and the like? */
 bool pin_process_left_to_user(void);
 /* Does the calling thread run on a mask that the program, or another process, has given to it? The
@@ -142,8 +192,6 @@ bool pin_process_move(struct pin_thread *thread, uint64_t born_ns, int32_t from,
 bool pin_process_thread_is_gone(const struct pin_thread *thread);
 /* Its mask and its record alone; the lock is held. */
 void pin_process_put(struct pin_thread *thread, int32_t pu);
-/* The main thread's PU, PIN_LEFT, or another number below 0. */
-int32_t pin_process_main_pu(void);
 /* The calling thread's mask is no longer ours: it ends, or the program has bound it. */
 void pin_process_forget_thread(void);
 /* The program is about to get the true mask of the calling thread, which we have pinned. */
@@ -166,8 +214,5 @@ void pin_process_repin_thread(void);
 /* The mask of the calling thread as it would be without the shim, if we have pinned it to one PU,
  * else NULL. */
 const struct profile_mask *pin_process_view(void);
-
-/* The calling thread's PU if we pinned it, else -1. */
-int32_t pin_process_thread_pu(void);
 
 #endif

@@ -261,7 +261,7 @@ void pin_report_write(struct pin_process *process)
     to.workers = calloc(to.room, sizeof *to.workers);
     to.room = to.workers ? to.room : 0;
     for (uint32_t i = 0; i < to.lines_used; i++) {
-        if (pin_process_gave_up()) {
+        if (atomic_load(&pin_life.gave_up)) {
             pin_report_moved(i, -1);
         }
         print_line(&to, &all[i]);

@@ -35,7 +35,7 @@
 #include "preload/node/foreign_load.h"
 #include "preload/node/log.h"
 #include "preload/node/registry.h"
-#include "preload/place/life.h"
+#include "preload/place/process.h"
 #include "preload/place/why.h"
 #include "profile/base/clock.h"
 #include "profile/base/syscall.h"
@@ -117,7 +117,7 @@ static bool get_subject(uint32_t number, struct subject *out)
     it.pool = it.record ? it.record->pool : pin_here.pools.team;
     if (number == 0) {
         it.tid = pin_life.pid;
-        it.pu = pin_process_main_pu();
+        it.pu = atomic_load(&pin_life.main_pu);
     } else if (it.pool < PIN_POOLS && !atomic_load(&it.record->bound)) {
         it.born_ns = it.record->born_ns;
         it.tid = atomic_load(&it.record->tid);
@@ -322,7 +322,7 @@ static void prepare(void)
     if (look.kept > verbose) {
         profile_syscall(SYS_close_range, verbose, look.kept - 1, 0, 0, 0, 0);
     }
-    (void)pin_life_change_mask(0, &pin_here.children, 0);
+    (void)pin_life_change_mask(0, AS_CHILDREN);
 }
 
 /* False: there is none any more. */

@@ -217,12 +217,12 @@ const char *pin_why_nothing(void)
     if (!pin_process_may_call()) {
         return NULL;
     }
-    if (pin_process_wants_plan(PIN_REST_COMES)) {
+    if (pin_life_state() == IDLE) {
         return pin_owner_program_is_managed() && !pin_here.options.force
                    ? "its runtime places its own threads (--force overrides it)"
                    : "the program made no thread and called no MPI_Init";
     }
-    if (!pin_process_is_planned()) {
+    if (pin_life_state() != PLANNED) {
         return pin_plan_meets_unseen(&pin_here.options, &pin_here.registry, &pin_here.allowed)
                    ? pin_why_alone()
                    : NULL;

@@ -278,7 +278,7 @@ TEST(a_move_is_said_and_reported_where_that_is_asked_for)
     pin_process_lock();
     pin_process_pin_main();
     pin_process_unlock();
-    const int32_t main_pu = pin_process_main_pu(), third = another_pu(main_pu);
+    const int32_t main_pu = atomic_load(&pin_life.main_pu), third = another_pu(main_pu);
     lines_said = 0;
     ck_assert(pin_process_move(NULL, 0, main_pu, third));
     ck_assert(lines_said == 1 && reported == third);
@@ -316,7 +316,7 @@ TEST(a_main_thread_that_binds_itself_is_left_whichever_pu_it_had, .loops = 2)
 {
     atomic_store(&pin_life.main_pu, _i ? 0 : MAIN_LOOSE);
     pin_process_forget_thread();
-    ck_assert_int_eq(pin_process_main_pu(), MAIN_LEFT);
+    ck_assert_int_eq(atomic_load(&pin_life.main_pu), MAIN_LEFT);
 }
 
 /* The kernel does not move one that waits by sched_yield(): it waits beside the main thread. With
@@ -334,7 +334,7 @@ TEST(threads_that_are_left_begin_beside_the_main_thread, .loops = WAYS)
     const struct seen seen = start(&first, wait_to_go);
     pin_process_lock();
     pin_process_pin_main();
-    const int32_t main_pu = pin_process_main_pu();
+    const int32_t main_pu = atomic_load(&pin_life.main_pu);
     ck_assert(main_pu >= 0 && main_pu != seen.pu);
     atomic_store(&thread_went, -1);
     ck_assert(pin_pools_loosen(&pin_here.pools, seen.record->pool, pin_process_leave));

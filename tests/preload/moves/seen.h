@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "preload/place/life.h"
+#include "preload/place/process.h"
 #include "tests/base/runner.h"
 
 /* A thread as a look has found it. */

@@ -20,7 +20,7 @@ TEST(a_thread_that_comes_while_another_one_plans_is_left)
     atomic_store(&pin_life.planning, true);
     ck_assert_int_eq(pthread_create(&thread, NULL, wait_to_go, NULL), 0);
     sem_wait(&begun);
-    ck_assert(!pin_process_is_planned());
+    ck_assert(pin_life_state() != PLANNED);
     end(thread);
     atomic_store(&pin_life.planning, false);
     (void)start(&thread, wait_too);
