@@ -61,7 +61,8 @@ static int make_plan(const struct pin_command *command, const struct profile_mas
                                              .launcher = planned,
                                              .threads = pin_plan_threads(),
                                              .is_team = true,
-                                             .allowed = &allowed};
+                                             .allowed = &allowed,
+                                             .registry = &registry};
     *planned = command->launcher;
     pin_launcher_allowed(planned, start, &allowed);
     if (!command->options.no_registry &&
@@ -69,7 +70,7 @@ static int make_plan(const struct pin_command *command, const struct profile_mas
         pin_registry_release(&registry);
         registry.over_exec = planned->job != 0;
     }
-    return pin_plan_make(&request, &registry, plan);
+    return pin_plan_make(&request, plan);
 }
 
 static void export_places(const struct pin_command *command, const struct profile_mask *start,

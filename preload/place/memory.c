@@ -14,27 +14,6 @@
 #include "profile/tiers.h"
 #include "profile/topology/topology.h"
 
-/* Numbers of nodes as the kernel wants them, and in words. */
-static int take_nodes(const struct pin_memory_request *request, const uint32_t *chosen,
-                      size_t count, struct pin_memory *out)
-{
-    struct profile_set nodes = {0};
-    uint32_t *numbers = calloc(count + 1, sizeof *numbers);
-    size_t taken = 0;
-    for (size_t i = 0; numbers && i < count; i++) {
-        const uint32_t number = request->node_class->numa[chosen[i]].os_index;
-        if (number < PIN_NODES) {
-            numbers[taken++] = number;
-            out->nodes.word[number / PIN_NODE_WORD_BITS] |= 1ul << (number % PIN_NODE_WORD_BITS);
-        }
-    }
-    int rc = numbers ? profile_set_from_array(numbers, taken, &nodes) : -ENOMEM;
-    free(numbers);
-    profile_set_format(&nodes, out->text, sizeof out->text);
-    profile_set_free(&nodes);
-    return rc;
-}
-
 /* Unknown bandwidths are all 0, and no weights deal as they do. */
 static void weigh_nodes(const struct pin_memory_request *request, const struct profile_tiers *tiers,
                         const uint32_t *chosen, size_t count, struct pin_memory *out)
@@ -70,7 +49,10 @@ static int decide_membind(enum pin_membind membind, const struct pin_memory_requ
         return -ENOMEM;
     }
     size_t count = profile_tiers_near(request->node_class, tiers, tier, request->own, chosen);
-    int rc = take_nodes(request, chosen, count, out);
+    for (size_t i = 0; i < count; i++) {
+        profile_mask_add(&out->nodes, request->node_class->numa[chosen[i]].os_index);
+    }
+    profile_mask_format(&out->nodes, out->text, sizeof out->text);
     if (membind == PIN_MEMBIND_LOCAL) {
         out->mode = MPOL_LOCAL;
     } else if (membind == PIN_MEMBIND_WEIGHTED) {
@@ -82,7 +64,7 @@ static int decide_membind(enum pin_membind membind, const struct pin_memory_requ
         out->share_bytes = profile_tier_bytes(request->node_class, tiers, tier) /
                            (request->ranks ? request->ranks : 1);
     }
-    return rc;
+    return 0;
 }
 
 int pin_memory_decide(enum pin_membind membind, const struct pin_memory_request *request,
@@ -124,36 +106,33 @@ int pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *r
     return pin_memory_decide(membind, &whole, out);
 }
 
-/* The number of bits that the kernel reads: it takes one off. */
-#define NODE_BITS (PIN_NODES + 1)
+/* The number of bits that the kernel reads: it takes one off. MAX_NUMNODES is at most 1 << 10 in
+ * every configuration of it. */
+#define NODE_BITS (1024 + 1)
 
-static long set_policy(int mode, const struct pin_nodes *nodes)
+static long set_policy(int mode, const struct profile_mask *nodes)
 {
     return profile_syscall(SYS_set_mempolicy, mode, (long)nodes, nodes ? NODE_BITS : 0, 0, 0, 0);
 }
 
 /* Kernels before 5.15 prefer one node alone: the first. */
-static long prefer(const struct pin_nodes *nodes)
+static long prefer(const struct profile_mask *nodes)
 {
-    struct pin_nodes first = {0};
-    size_t at = 0;
+    struct profile_mask first = {0};
     long code = set_policy(PIN_PREFERRED_MANY, nodes);
     if (code != -EINVAL) {
         return code;
     }
-    while (!nodes->word[at]) {
-        at++;
-    }
-    first.word[at] = nodes->word[at] & -nodes->word[at];
+    profile_mask_add(&first, profile_mask_next(nodes, 0));
     return set_policy(MPOL_PREFERRED, &first);
 }
 
 /* Pages that are there already move, from everywhere, which the kernel reads as "from nodes that
  * exist", to the plan's nodes. */
-static void move_here(const struct pin_nodes *nodes)
+static void move_here(const struct profile_mask *nodes)
 {
-    struct pin_nodes all;
-    memset(&all, 0xff, sizeof all);
+    struct profile_mask all;
+    profile_mask_all(&all);
     long code = profile_syscall(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
     if (code < 0) {
         pin_failure("SERVET_MEMBIND=local: migrate_pages: %s", strerrordesc_np((int)-code));

@@ -21,24 +21,16 @@
 #include "profile/base/mask.h"
 #include "profile/model.h"
 
-/* MAX_NUMNODES is at most 1 << 10 in every configuration of the kernel. */
-#define PIN_NODES 1024u
-#define PIN_NODE_WORD_BITS (8u * (unsigned)sizeof(unsigned long))
-
-struct pin_nodes {
-    unsigned long word[PIN_NODES / PIN_NODE_WORD_BITS];
-};
-
 /* The kernel's modes that headers older than it lack. */
 enum { PIN_PREFERRED_MANY = 5, PIN_WEIGHTED_INTERLEAVE = 6 };
 
 struct pin_memory {
-    int mode;     /* of set_mempolicy(2); MPOL_DEFAULT: none is set */
-    bool no_tier; /* a tier is asked for, and all memory is alike */
-    struct pin_nodes nodes;
-    char text[48];        /* the same nodes: "2-3" */
-    const char *instead;  /* why it is not the mode that was asked for; NULL: it is */
-    uint64_t share_bytes; /* each rank's part of the tier that is asked for; 0: none is */
+    int mode;                  /* of set_mempolicy(2); MPOL_DEFAULT: none is set */
+    bool no_tier;              /* a tier is asked for, and all memory is alike */
+    struct profile_mask nodes; /* by the kernel's numbers */
+    char text[48];             /* the same: "2-3" */
+    const char *instead;       /* why it is not the mode that was asked for; NULL: it is */
+    uint64_t share_bytes;      /* each rank's part of the tier that is asked for; 0: none is */
 };
 
 struct pin_memory_request {

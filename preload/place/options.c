@@ -116,43 +116,39 @@ static bool find_values(const char *values[PIN_OPTION_COUNT])
     return any;
 }
 
+static bool is_zero(const char *value)
+{
+    return value && strcmp(value, "0") == 0;
+}
+
 static bool is_on(const char *value)
 {
-    return value && *value && strcmp(value, "0") != 0;
+    return value && *value && !is_zero(value);
 }
 
-/* Copies, because programs that change their title write over the environment's memory. Most of
- * these pages are never touched. */
-static struct {
-    char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
-    char profile[PATH_MAX], registry[PATH_MAX], report[PATH_MAX], trace[PATH_MAX];
-} copies;
-
-static const char *copy_patterns(const char *value, enum pin_option_id id,
-                                 struct pin_options *options, char copy[PIN_PATTERNS_SIZE])
+static bool is_patterns(enum pin_option_id id)
 {
-    if (!value || !*value) {
-        return NULL;
-    }
-    if (!profile_format_text(copy, copy + PIN_PATTERNS_SIZE, value)) {
-        options->too_long = id;
-        return NULL;
-    }
-    return copy;
+    return id == PIN_HELPERS || id == PIN_WORKERS;
 }
 
-/* A file's name, absolute: the program may change its folder before the file is needed. Two words
- * name no file: of a report, and of a trace, which refuses it later. */
-static const char *copy_path(const char *value, enum pin_option_id id, struct pin_options *options,
-                             char copy[PATH_MAX])
+static size_t room_of(enum pin_option_id id)
 {
-    const char *end = copy + PATH_MAX;
-    char *at = copy;
-    if (!value || !*value || (id != PIN_PROFILE && strcmp(value, "0") == 0)) {
+    return is_patterns(id) ? PIN_PATTERNS_SIZE : PATH_MAX;
+}
+
+/* A copy, because programs that change their title write over the environment's memory. A file's
+ * name is absolute: the program may change its folder before the file is needed. Two words name no
+ * file: of a report, and of a trace, which refuses it later. */
+static const char *copy_text(const char *value, enum pin_option_id id, struct pin_options *options)
+{
+    static char copies[PIN_OPTION_COUNT][PATH_MAX]; /* most of these pages are never touched */
+    char *copy = copies[id], *at = copy;
+    const char *end = copy + room_of(id);
+    if (!value || !*value || (!is_patterns(id) && id != PIN_PROFILE && strcmp(value, "0") == 0)) {
         return NULL;
     }
-    if (*value != '/' && strcmp(value, "stderr") != 0 && strcmp(value, "-") != 0 &&
-        getcwd(copy, PATH_MAX)) {
+    if (!is_patterns(id) && *value != '/' && strcmp(value, "stderr") != 0 &&
+        strcmp(value, "-") != 0 && getcwd(copy, PATH_MAX)) {
         at = profile_format_text(copy + strlen(copy), end, "/");
     }
     if (!profile_format_text(at, end, value)) {
@@ -169,18 +165,13 @@ const char *const pin_membind_words[PIN_MEMBIND_UNKNOWN] = {
 static enum pin_membind membind_of(const char *value)
 {
     unsigned membind = PIN_MEMBIND_NONE;
-    if (!value || !*value || strcmp(value, "0") == 0) {
+    if (!is_on(value)) {
         return PIN_MEMBIND_NONE;
     }
     while (membind < PIN_MEMBIND_UNKNOWN && strcmp(value, pin_membind_words[membind]) != 0) {
         membind++;
     }
     return membind;
-}
-
-static bool is_zero(const char *value)
-{
-    return value && strcmp(value, "0") == 0;
 }
 
 void pin_options_read(struct pin_options *out)
@@ -202,12 +193,12 @@ void pin_options_read(struct pin_options *out)
     out->auto_priority = is_on(values[PIN_AUTO]);
     int saved = errno;
     out->no_registry = is_zero(values[PIN_REGISTRY]);
-    out->profile = copy_path(values[PIN_PROFILE], PIN_PROFILE, out, copies.profile);
-    out->registry = copy_path(values[PIN_REGISTRY], PIN_REGISTRY, out, copies.registry);
-    out->report = copy_path(values[PIN_REPORT], PIN_REPORT, out, copies.report);
-    out->trace = copy_path(values[PIN_TRACE], PIN_TRACE, out, copies.trace);
-    out->helpers = copy_patterns(values[PIN_HELPERS], PIN_HELPERS, out, copies.helpers);
-    out->workers = copy_patterns(values[PIN_WORKERS], PIN_WORKERS, out, copies.workers);
+    out->profile = copy_text(values[PIN_PROFILE], PIN_PROFILE, out);
+    out->registry = copy_text(values[PIN_REGISTRY], PIN_REGISTRY, out);
+    out->report = copy_text(values[PIN_REPORT], PIN_REPORT, out);
+    out->trace = copy_text(values[PIN_TRACE], PIN_TRACE, out);
+    out->helpers = copy_text(values[PIN_HELPERS], PIN_HELPERS, out);
+    out->workers = copy_text(values[PIN_WORKERS], PIN_WORKERS, out);
     errno = saved;
 }
 
@@ -240,10 +231,7 @@ void pin_options_say_refused(const struct pin_options *options)
 {
     say_misspelt();
     if (options->too_long) {
-        pin_failure("%s: too long, expected less than %d characters; it counts as not set",
-                    pin_option_table[options->too_long].name,
-                    options->too_long == PIN_HELPERS || options->too_long == PIN_WORKERS
-                        ? PIN_PATTERNS_SIZE
-                        : PATH_MAX);
+        pin_failure("%s: too long, expected less than %zu characters; it counts as not set",
+                    pin_option_table[options->too_long].name, room_of(options->too_long));
     }
 }

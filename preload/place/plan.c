@@ -23,17 +23,11 @@
 
 /* One request: what may be used, and what the profile says of it. */
 struct planning {
-    const struct pin_options *options;
-    const struct pin_launcher *launcher;
-    uint32_t threads;
-    bool is_team, exported;
-    struct pin_registry *registry;
-    struct profile_mask may_use; /* as asked; `left`, `allowed`: what of that the profile knows */
-    struct profile_mask left;
+    const struct pin_plan_request *asked;
+    struct profile_mask left; /* what of the allowed PUs the profile knows, as is `allowed` */
     struct profile_set allowed, taken;
     struct pin_company *company;    /* on each of `allowed`; NULL: not counted */
     struct servet_profile *profile; /* NULL: not read yet */
-    size_t usable;                  /* PUs allowed that the profile knows */
     size_t known_workers;           /* ranks or threads that will come; 0: one by one, any number */
     struct map_node_view view;
     enum map_priority priority;
@@ -67,11 +61,11 @@ static size_t append_new(const uint32_t *from, size_t from_count, struct profile
 /* Every usable PU once: those of `workers` workers as the mapper orders them, then the other free
  * ones (the mapper's answer for few workers is not always the beginning of that for many: it keeps
  * few on one kind of core), then, by number, those that other programs hold. An answer is kept.
- * `scratch` and `out` have room for planning->usable. */
+ * `scratch` and `out` have room for planning->allowed.count. */
 static int order_once(const struct planning *planning, size_t workers, uint32_t *scratch,
                       uint32_t *out, struct servet_error *error)
 {
-    const size_t free_pus = planning->usable - planning->taken.count;
+    const size_t free_pus = planning->allowed.count - planning->taken.count;
     const size_t asked[] = {workers < free_pus ? workers : free_pus, free_pus};
     struct profile_mask used = {0};
     size_t count = 0;
@@ -88,7 +82,7 @@ static int order_once(const struct planning *planning, size_t workers, uint32_t 
 static int order_pus(const struct planning *planning, size_t workers, size_t total, uint32_t *out,
                      struct servet_error *error)
 {
-    if (total > planning->usable) {
+    if (total > planning->allowed.count) {
         return map_order(planning, total, out, error);
     }
     FREED uint32_t *scratch = malloc(total * sizeof *scratch);
@@ -97,24 +91,24 @@ static int order_pus(const struct planning *planning, size_t workers, size_t tot
 
 static bool has_part(const struct planning *planning)
 {
-    return planning->launcher->name && planning->launcher->row->workers;
+    return planning->asked->launcher->name && planning->asked->launcher->row->workers;
 }
 
 /* Ranks that divide the PUs. */
 static size_t count_dividers(const struct planning *planning)
 {
-    const uint32_t ranks = planning->launcher->local_size;
+    const uint32_t ranks = planning->asked->launcher->local_size;
     return ranks > 1 && !has_part(planning) ? ranks : 1;
 }
 
 /* PUs for a rank that shares its mask and may have any number of threads; 0: it has all of them. */
 static size_t share_of(const struct planning *planning, uint32_t threads)
 {
-    const struct pin_launcher *launcher = planning->launcher;
+    const struct pin_launcher *launcher = planning->asked->launcher;
     if (threads > 0 || has_part(planning) || launcher->sharers <= 1) {
         return 0;
     }
-    const size_t share = planning->usable / launcher->sharers;
+    const size_t share = planning->allowed.count / launcher->sharers;
     return share > 0 ? share : 1;
 }
 
@@ -124,7 +118,7 @@ static bool count_company(struct planning *planning)
     const struct profile_set *pus = &planning->allowed;
     if (!planning->company &&
         (planning->company = malloc(pus->count * sizeof(struct pin_company)))) {
-        pin_registry_count(planning->registry, pus->ids, pus->count, planning->company);
+        pin_registry_count(planning->asked->registry, pus->ids, pus->count, planning->company);
     }
     return planning->company;
 }
@@ -153,7 +147,7 @@ static void keep_own(struct planning *planning, uint32_t *all, size_t total, uin
                      size_t sure, struct pin_plan *plan)
 {
     const size_t ranks = count_dividers(planning), step = threads ? 1 : ranks,
-                 own = ranks > 1 ? planning->launcher->local_rank : 0;
+                 own = ranks > 1 ? planning->asked->launcher->local_rank : 0;
     for (size_t i = 0; i < sure && i < total; i++) {
         profile_mask_add(&plan->held, all[i]);
     }
@@ -170,52 +164,55 @@ static void keep_own(struct planning *planning, uint32_t *all, size_t total, uin
 
 /* Slots r, r + L, r + 2L … of the whole order; ranks share PUs where there are more of them than
  * PUs. */
-static int deal_out(struct planning *planning, uint32_t threads, struct pin_plan *plan,
-                    struct servet_error *error)
+static int deal_out(struct planning *planning, struct pin_plan *plan, struct servet_error *error)
 {
-    const size_t share = share_of(planning, threads), ranks = count_dividers(planning);
+    const uint32_t threads = planning->asked->threads;
+    const size_t share = share_of(planning, threads), ranks = count_dividers(planning),
+                 usable = planning->allowed.count;
     size_t workers = ranks > 1 ? ranks : share ? share : threads, sure;
     /* Without a number of threads any number may come, one at a time; of a team the main thread is
      * there already. */
-    sure = workers == 0 ? planning->is_team : workers;
-    if (workers == 0 || (ranks == 1 && workers > planning->usable)) {
-        workers = planning->usable;
+    sure = workers == 0 ? planning->asked->is_team : workers;
+    if (workers == 0 || (ranks == 1 && workers > usable)) {
+        workers = usable;
     }
     planning->known_workers = sure <= 1 && ranks == 1 ? 0 : workers;
-    const size_t total = workers > planning->usable ? workers : planning->usable;
-    uint32_t *order = malloc(total * sizeof *order);
+    const size_t total = workers > usable ? workers : usable;
+    FREED uint32_t *order = malloc(total * sizeof *order);
     if (!order) {
         return -ENOMEM;
     }
-    int code = order_pus(planning, workers, total, order, error);
-    if (code < 0) {
-        free(order);
-        return code;
+    TRY(order_pus(planning, workers, total, order, error));
+    keep_own(planning, TAKE(order), share ? share : total, 0, sure, plan);
+    return 0;
+}
+
+/* A region of `each` PUs, around those `taken`, for one of the node's ranks after the other. */
+static int map_regions(const struct planning *planning, uint32_t each,
+                       const struct profile_set *taken, uint32_t **out, struct servet_error *error)
+{
+    const struct map_domain_request request = {.priority = planning->priority,
+                                               .ranks = planning->asked->launcher->local_size,
+                                               .threads_each = each,
+                                               .allowed = &planning->allowed,
+                                               .taken = taken};
+    FREED uint32_t *all = malloc(request.ranks * each * sizeof *all);
+    if (!all) {
+        return -ENOMEM;
     }
-    keep_own(planning, order, share ? share : total, 0, sure, plan);
+    TRY(map_domains(&planning->view.profile, &request, all, error));
+    *out = TAKE(all);
     return 0;
 }
 
 /* The region of this rank when each of the node's ranks has `threads` threads. */
-static int take_region(struct planning *planning, uint32_t threads, struct pin_plan *plan,
-                       struct servet_error *error)
+static int take_region(struct planning *planning, struct pin_plan *plan, struct servet_error *error)
 {
-    size_t ranks = planning->launcher->local_size;
-    uint32_t *all = malloc(ranks * threads * sizeof *all);
-    if (!all) {
-        return -ENOMEM;
-    }
-    struct map_domain_request request = {.priority = planning->priority,
-                                         .ranks = ranks,
-                                         .threads_each = threads,
-                                         .allowed = &planning->allowed,
-                                         .taken = &planning->taken};
-    int code = map_domains(&planning->view.profile, &request, all, error);
-    if (code < 0) {
-        free(all);
-        return code;
-    }
-    keep_own(planning, all, ranks * threads, threads, ranks * threads, plan);
+    const uint32_t threads = planning->asked->threads;
+    const size_t total = (size_t)planning->asked->launcher->local_size * threads;
+    uint32_t *all;
+    TRY(map_regions(planning, threads, &planning->taken, &all, error));
+    keep_own(planning, all, total, threads, total, plan);
     return 0;
 }
 
@@ -252,7 +249,6 @@ static int set_pus(struct planning *planning, const struct profile_mask *taken)
         pin_failure("no memory for the plan; threads are not pinned");
         return -ENOMEM;
     }
-    planning->usable = planning->allowed.count;
     return 0;
 }
 
@@ -301,19 +297,13 @@ void pin_plan_add_cores(const struct profile_class *node_class, const uint32_t *
 static int take_part(const struct profile_class *node_class, const struct profile_mask *avoid,
                      struct planning *planning, struct servet_error *error)
 {
-    const uint32_t ranks = planning->launcher->local_size, rank = planning->launcher->local_rank,
+    const uint32_t ranks = planning->asked->launcher->local_size,
+                   rank = planning->asked->launcher->local_rank,
                    cores = pin_plan_cores(node_class, &planning->allowed),
                    each = cores > ranks ? cores / ranks : 1;
     struct profile_mask part = {0};
-    FREED uint32_t *all = malloc((size_t)ranks * each * sizeof *all);
-    if (!all) {
-        return -ENOMEM;
-    }
-    const struct map_domain_request request = {.priority = planning->priority,
-                                               .ranks = ranks,
-                                               .threads_each = each,
-                                               .allowed = &planning->allowed};
-    TRY(map_domains(&planning->view.profile, &request, all, error));
+    FREED uint32_t *all = NULL;
+    TRY(map_regions(planning, each, NULL, &all, error));
     if (cores >= ranks) {
         pin_plan_add_cores(node_class, all + (size_t)rank * each, each, &part);
     } else {
@@ -325,10 +315,11 @@ static int take_part(const struct profile_class *node_class, const struct profil
 /* A rank by itself is sure to use the first of the exported places, wherever it would go by now. */
 static void keep_exported(const struct planning *planning, struct pin_plan *plan)
 {
-    const size_t sure = planning->threads ? planning->threads : share_of(planning, 0) + 1;
+    const size_t sure =
+        planning->asked->threads ? planning->asked->threads : share_of(planning, 0) + 1;
     plan->count = pin_places_order(plan->pus, plan->count);
     profile_mask_add(&plan->mains, plan->pus[0]);
-    if (planning->launcher->local_size > 1) {
+    if (planning->asked->launcher->local_size > 1) {
         return;
     }
     plan->held = (struct profile_mask){0};
@@ -340,7 +331,7 @@ static void keep_exported(const struct planning *planning, struct pin_plan *plan
 /* The order that servet-pin exported holds. Else it begins with the main thread's PU. */
 static void settle_order(const struct planning *planning, struct pin_plan *plan)
 {
-    if (planning->exported) {
+    if (planning->asked->exported) {
         keep_exported(planning, plan);
         return;
     }
@@ -367,31 +358,31 @@ static void find_domains(const struct profile_class *node_class, struct pin_plan
 static int place_workers(struct planning *planning, struct pin_plan *plan)
 {
     struct servet_error error = {.text = "no memory"};
-    const uint32_t threads = planning->threads;
+    const uint32_t threads = planning->asked->threads;
     const struct profile_class *node_class = profile_class_here(planning->profile);
     struct profile_mask known = {0};
     profile_mask_from_set(&node_class->pus, &known);
     int code = restrict_to(&known, &plan->avoid, planning);
     map_one_node(node_class, &planning->view);
-    if (code == 0 && has_part(planning) && planning->launcher->local_size > 1) {
+    if (code == 0 && has_part(planning) && planning->asked->launcher->local_size > 1) {
         code = take_part(node_class, &plan->avoid, planning, &error);
     }
     if (code == 0) {
         const size_t ranks = count_dividers(planning);
         const bool regions = ranks > 1 && threads > 1 && ranks * threads <= MOST_WORKERS;
-        code = regions ? take_region(planning, threads, plan, &error)
-                       : deal_out(planning, threads, plan, &error);
+        code = regions ? take_region(planning, plan, &error) : deal_out(planning, plan, &error);
     }
     plan->domains = code == 0 ? calloc(plan->count, sizeof *plan->domains) : NULL;
     if (!plan->domains) {
-        pin_log(planning->options->verbose, "threads are not pinned: %s", error.text);
+        pin_log(planning->asked->options->verbose, "threads are not pinned: %s", error.text);
         return code < 0 ? code : -ENOMEM;
     }
     settle_order(planning, plan);
     find_domains(node_class, plan);
-    const struct pin_memory_request request = {
-        .node_class = node_class, .own = &plan->own, .ranks = planning->launcher->node_ranks};
-    return pin_memory_plan(planning->options->membind, &request, &plan->memory);
+    const struct pin_memory_request request = {.node_class = node_class,
+                                               .own = &plan->own,
+                                               .ranks = planning->asked->launcher->node_ranks};
+    return pin_memory_plan(planning->asked->options->membind, &request, &plan->memory);
 }
 
 static enum map_priority priority_of(const struct pin_options *options,
@@ -414,16 +405,17 @@ uint32_t pin_plan_threads(void)
  * look, and only where it is known which other processes are ranks of the same job. */
 static void find_busy(const struct planning *planning, struct profile_mask *out)
 {
-    const struct pin_launcher *launcher = planning->launcher;
+    const struct pin_launcher *launcher = planning->asked->launcher;
     const bool ranks = launcher->node_ranks > 1;
-    const uint64_t workers = (uint64_t)(planning->threads > 0 ? planning->threads : 1) *
-                             (launcher->local_size ? launcher->local_size : 1);
+    const uint64_t workers =
+        (uint64_t)(planning->asked->threads > 0 ? planning->asked->threads : 1) *
+        (launcher->local_size ? launcher->local_size : 1);
     const pid_t process = ranks ? launcher->starter : 0;
     *out = (struct profile_mask){0};
-    if (planning->is_team && !planning->options->no_watch &&
-        workers < profile_mask_count(&planning->may_use) &&
-        (planning->threads > 0 || launcher->name) && (!ranks || process > 0)) {
-        (void)pin_foreign_load_pus(&planning->may_use, process, out);
+    if (planning->asked->is_team && !planning->asked->options->no_watch &&
+        workers < profile_mask_count(planning->asked->allowed) &&
+        (planning->asked->threads > 0 || launcher->name) && (!ranks || process > 0)) {
+        (void)pin_foreign_load_pus(planning->asked->allowed, process, out);
     }
 }
 
@@ -432,7 +424,7 @@ static int place_around(struct planning *planning, const struct profile_mask *ta
                         struct pin_plan *plan)
 {
     pin_plan_free(plan);
-    planning->left = planning->may_use;
+    planning->left = *planning->asked->allowed;
     plan->avoid = *taken;
     return place_workers(planning, plan);
 }
@@ -445,11 +437,12 @@ static bool take_all(const struct planning *planning, struct pin_plan *plan)
     profile_mask_intersect(&laid, &plan->avoid);
     plan->ours = plan->held;
     profile_mask_subtract(&plan->ours, &plan->avoid);
-    if (!pin_registry_take_all(planning->registry, &plan->ours, &plan->mains, false)) {
+    if (!pin_registry_take_all(planning->asked->registry, &plan->ours, &plan->mains, false)) {
         plan->ours = (struct profile_mask){0};
         return false;
     }
-    if (planning->is_team && pin_registry_take_all(planning->registry, &laid, &laid, true)) {
+    if (planning->asked->is_team &&
+        pin_registry_take_all(planning->asked->registry, &laid, &laid, true)) {
         profile_mask_unite(&plan->ours, &laid);
     }
     return true;
@@ -465,11 +458,11 @@ static int place_first(struct planning *planning, const struct profile_mask *bus
     struct profile_mask taken, all;
     int rc = 0;
     for (int i = 0; i < MOST_TRIES; i++) {
-        pin_registry_look(planning->registry, &planning->may_use, &taken);
+        pin_registry_look(planning->asked->registry, planning->asked->allowed, &taken);
         all = taken;
         profile_mask_unite(&all, busy);
         /* On a node that is busy everywhere, the PUs that others hold still tell PUs apart. */
-        const bool is_room = !profile_mask_within(&planning->may_use, &all);
+        const bool is_room = !profile_mask_within(planning->asked->allowed, &all);
         rc = place_around(planning, is_room ? &all : &taken, plan);
         if (rc < 0 || take_all(planning, plan)) {
             break;
@@ -490,16 +483,16 @@ static void take_own(struct pin_registry *registry, struct pin_plan *plan)
 }
 
 /* Ranks that divide the PUs plan together, workers each in its part. */
-static int place_among_others(struct planning *planning, struct pin_registry *registry,
-                              struct pin_plan *plan)
+static int place_among_others(struct planning *planning, struct pin_plan *plan)
 {
+    struct pin_registry *registry = planning->asked->registry;
     struct profile_mask busy, taken = {0};
     const bool together = count_dividers(planning) > 1;
     TRY(set_pus(planning, &taken));
-    TRY(pin_profile_read(planning->options, planning->launcher, &planning->allowed,
+    TRY(pin_profile_read(planning->asked->options, planning->asked->launcher, &planning->allowed,
                          &planning->profile, plan->source));
     find_busy(planning, &busy);
-    if (!pin_registry_begin_turn(registry, &planning->may_use, together, &taken)) {
+    if (!pin_registry_begin_turn(registry, planning->asked->allowed, together, &taken)) {
         TRY(place_around(planning, &taken, plan));
         take_own(registry, plan);
         return 0;
@@ -519,31 +512,22 @@ bool pin_plan_meets_unseen(const struct pin_options *options, const struct pin_r
            profile_mask_count(allowed) >= (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *registry,
-                  struct pin_plan *out)
+int pin_plan_make(const struct pin_plan_request *request, struct pin_plan *out)
 {
-    struct planning planning = {.options = request->options,
-                                .launcher = request->launcher,
-                                .threads = request->threads,
-                                .is_team = request->is_team,
-                                .exported = request->exported,
-                                .registry = registry,
-                                .may_use = *request->allowed,
+    struct planning planning = {.asked = request,
                                 .left = *request->allowed,
                                 .priority = priority_of(request->options, request->launcher)};
-    struct pin_plan plan = {0};
-    if (pin_plan_meets_unseen(request->options, registry, request->allowed)) {
+    *out = (struct pin_plan){0};
+    if (pin_plan_meets_unseen(request->options, request->registry, request->allowed)) {
         return -EXDEV;
     }
-    int rc = place_among_others(&planning, registry, &plan);
+    const int rc = place_among_others(&planning, out);
     free(planning.company);
     profile_free(planning.profile);
     profile_set_free(&planning.allowed);
     profile_set_free(&planning.taken);
-    if (rc == 0) {
-        *out = plan;
-    } else {
-        pin_plan_free(&plan);
+    if (rc < 0) {
+        pin_plan_free(out);
     }
     return rc;
 }
@@ -552,8 +536,5 @@ void pin_plan_free(struct pin_plan *plan)
 {
     free(plan->pus);
     free(plan->domains);
-    plan->pus = plan->domains = NULL;
-    plan->count = 0;
-    plan->held = plan->mains = plan->avoid = plan->ours = plan->own = (struct profile_mask){0};
-    plan->memory = (struct pin_memory){0};
+    memset(plan, 0, offsetof(struct pin_plan, source));
 }

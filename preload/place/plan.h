@@ -26,12 +26,12 @@ struct pin_plan {
     uint32_t *domains; /* the memory domain of each: a number of the profile */
     /* PUs that the process, and all ranks of its job on this node, are sure to use */
     struct profile_mask held;
-    struct profile_mask mains; /* their main threads, as far as this process places them */
-    struct profile_mask avoid; /* other jobs hold these, or strangers keep them busy */
-    struct profile_mask ours;  /* the registry knows that this process has them */
-    struct pin_memory memory;  /* where its pages go */
-    struct profile_mask own;   /* those of `pus` that OpenMP runtimes see as theirs */
-    char source[PIN_SOURCE_SIZE];
+    struct profile_mask mains;    /* their main threads, as far as this process places them */
+    struct profile_mask avoid;    /* other jobs hold these, or strangers keep them busy */
+    struct profile_mask ours;     /* the registry knows that this process has them */
+    struct pin_memory memory;     /* where its pages go */
+    struct profile_mask own;      /* those of `pus` that OpenMP runtimes see as theirs */
+    char source[PIN_SOURCE_SIZE]; /* the last, which stays while plans are tried */
 };
 
 /* The request for a plan. */
@@ -44,6 +44,7 @@ struct pin_plan_request {
     bool is_team;  /* of an OpenMP team or of a rank, which is placed beside strangers too */
     bool exported; /* the order is that of the places in the environment */
     const struct profile_mask *allowed;
+    struct pin_registry *registry;
 };
 
 /* First number of OMP_NUM_THREADS ("4,2" has one for each level of nesting), 0 without one. */
@@ -63,8 +64,7 @@ bool pin_plan_meets_unseen(const struct pin_options *options, const struct pin_r
  * sure to use. A profile that cannot be used is one line on stderr, said by the first of a node's
  * ranks, and the plan is made from the declared topology. 0; -EXDEV (not said): it would meet
  * unseen ones; -errno (said on stderr). */
-int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *registry,
-                  struct pin_plan *out);
+int pin_plan_make(const struct pin_plan_request *request, struct pin_plan *out);
 
 void pin_plan_free(struct pin_plan *plan);
 

@@ -135,8 +135,21 @@ void pin_process_ends_here(void)
 
 /* -- the plan -- */
 
-static void end_planning(void)
+/* The shim's own work, which no other thread does meanwhile. False: another one is at it. */
+static bool begin_planning(bool *outside)
 {
+    if (atomic_exchange(&pin_life.planning, true)) {
+        return false;
+    }
+    PIN_TAKES(HOLDS_PLANNING);
+    *outside = pin_self.inside;
+    pin_self.inside = true;
+    return true;
+}
+
+static void end_planning(bool outside)
+{
+    pin_self.inside = outside;
     PIN_GIVES(HOLDS_PLANNING);
     atomic_store(&pin_life.planning, false);
 }
@@ -144,15 +157,14 @@ static void end_planning(void)
 void pin_process_note_start(void)
 {
     const int saved = errno;
+    bool outside;
     if (pin_life_state() != IDLE || !pin_self.is_main || pin_here.start_is_known ||
-        pin_here.start_is_lost || getpid() != pin_life.pid ||
-        atomic_exchange(&pin_life.planning, true)) {
+        pin_here.start_is_lost || getpid() != pin_life.pid || !begin_planning(&outside)) {
         return;
     }
-    PIN_TAKES(HOLDS_PLANNING);
     pin_here.start_is_lost = pin_filter_is_there();
     pin_here.start_is_known = !pin_here.start_is_lost && profile_mask_get(0, &pin_here.start) == 0;
-    end_planning();
+    end_planning(outside);
     errno = saved;
 }
 
@@ -214,9 +226,10 @@ static bool make_plan(enum pin_comes comes)
         .is_team = comes != PIN_REST_COMES || pin_here.launcher.name,
         .exported = pin_here.places_exported,
         .allowed = &pin_here.allowed,
+        .registry = &pin_here.registry,
     };
     struct pin_plan plan;
-    if (pin_plan_make(&request, &pin_here.registry, &plan) < 0) {
+    if (pin_plan_make(&request, &plan) < 0) {
         return false;
     }
     struct pin_place *places = calloc(plan.count, sizeof *places);
@@ -272,34 +285,28 @@ static bool try_calls(void)
 
 bool pin_process_may_call(void)
 {
-    const bool outside = pin_self.inside;
+    bool outside;
     if (pin_life_state() != IDLE || atomic_load(&pin_life.calls_known)) {
         return !is_retired();
     }
-    if (atomic_exchange(&pin_life.planning, true)) {
+    if (!begin_planning(&outside)) {
         return false;
     }
-    PIN_TAKES(HOLDS_PLANNING);
-    pin_self.inside = true;
     if (!try_calls()) {
         atomic_store_explicit(&pin_life.state, RETIRED, memory_order_release);
     }
-    pin_self.inside = outside;
     atomic_store(&pin_life.calls_known, true);
-    end_planning();
+    end_planning(outside);
     return !is_retired();
 }
 
 bool pin_process_plan(enum pin_comes comes)
 {
-    const bool outside = pin_self.inside;
+    bool outside;
     pin_life.called_mpi |= comes == PIN_RANK_COMES;
-    if (!pin_process_may_call() || !pin_process_wants_plan(comes) ||
-        atomic_exchange(&pin_life.planning, true)) {
+    if (!pin_process_may_call() || !pin_process_wants_plan(comes) || !begin_planning(&outside)) {
         return pin_life_state() == PLANNED;
     }
-    PIN_TAKES(HOLDS_PLANNING);
-    pin_self.inside = true;
     if (pin_process_wants_plan(comes)) {
         pin_life.planned_for_team = comes != PIN_REST_COMES;
         planning_for = comes;
@@ -308,8 +315,7 @@ bool pin_process_plan(enum pin_comes comes)
             leave_idle(FAILED);
         }
     }
-    pin_self.inside = outside;
-    end_planning();
+    end_planning(outside);
     return pin_life_state() == PLANNED;
 }
 

@@ -66,14 +66,15 @@ static void make_plan(const struct machine *m, uint32_t threads, struct pin_laun
                                              .launcher = launcher,
                                              .threads = threads,
                                              .is_team = true,
-                                             .allowed = &m->all};
+                                             .allowed = &m->all,
+                                             .registry = &registry};
     memset(&options, 0, sizeof options);
     setenv("SERVET_PROFILE", m->path, 1);
     setenv("SERVET_REGISTRY", "0", 1);
     setenv("SERVET_WATCH", "0", 1); /* this machine's work is not that machine's */
     pin_options_read(&options);
     pin_launcher_read(options.rebind, launcher);
-    ck_assert_int_eq(pin_plan_make(&request, &registry, plan), 0);
+    ck_assert_int_eq(pin_plan_make(&request, plan), 0);
     ck_assert_uint_ge(plan->count, threads);
 }
 
@@ -337,8 +338,11 @@ TEST(a_rank_over_another_job_begins_beside_its_main_thread)
     struct pin_launcher launcher;
     struct pin_plan alone, plan;
     struct profile_mask mains = {0};
-    const struct pin_plan_request request = {
-        .options = &options, .launcher = &launcher, .is_team = true, .allowed = &m.all};
+    const struct pin_plan_request request = {.options = &options,
+                                             .launcher = &launcher,
+                                             .is_team = true,
+                                             .allowed = &m.all,
+                                             .registry = &here};
     open_machine(TWO_OF_64, &m);
     set_number("OMPI_COMM_WORLD_LOCAL_RANK", 0);
     set_number("OMPI_COMM_WORLD_LOCAL_SIZE", 2);
@@ -355,7 +359,7 @@ TEST(a_rank_over_another_job_begins_beside_its_main_thread)
     do {
         pin_registry_count(&here, &last, 1, &company);
     } while (company.jobs == 0);
-    ck_assert_int_eq(pin_plan_make(&request, &here, &plan), 0);
+    ck_assert_int_eq(pin_plan_make(&request, &plan), 0);
     ck_assert_uint_eq(plan.count, alone.count);
     for (size_t i = 0; i < plan.count; i++) {
         ck_assert_uint_eq(plan.pus[i], alone.pus[(i + 1) % plan.count]);

@@ -143,7 +143,7 @@ static void measure_plan(const char *path, size_t rounds)
     static struct pin_registry registry;
     struct profile_mask allowed = {0};
     const struct pin_plan_request request = {
-        .options = &options, .launcher = &launcher, .allowed = &allowed};
+        .options = &options, .launcher = &launcher, .allowed = &allowed, .registry = &registry};
     for (uint32_t pu = 0; pu < 256; pu++) {
         profile_mask_add(&allowed, pu);
     }
@@ -151,7 +151,7 @@ static void measure_plan(const char *path, size_t rounds)
     for (size_t i = 0; i < rounds; i++) {
         struct pin_plan plan;
         double start = now_us();
-        if (pin_plan_make(&request, &registry, &plan) < 0 || plan.count != 256) {
+        if (pin_plan_make(&request, &plan) < 0 || plan.count != 256) {
             fprintf(stderr, "overhead: no plan for 256 PUs\n");
             exit(1);
         }
