@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/processes/roles.h"
-
 // clang-format off
 /* Runtimes that size and place their own threads: programs by the name of their file, and objects
  * that only such programs load. Go has neither: its programs have a note. */
@@ -66,20 +64,16 @@ static bool matches_any(const char *patterns, const char *name)
 
 /* Class of the DSO at `path`, by its file name alone. "" is the main program, which patterns know
  * by its name. */
-static enum pin_owner owner_of_name(const char *path)
+static enum profile_owner owner_of_name(const char *path)
 {
     const char *name = file_name(path), *said = *name ? name : program_invocation_short_name;
     if (matches_any(helper_patterns, said)) {
-        return PIN_HELPER;
+        return PROFILE_OWNER_HELPER;
     }
     if (matches_any(worker_patterns, said)) {
-        return PIN_POOL;
+        return PROFILE_OWNER_POOL;
     }
-    static const enum pin_owner owners[] = {[PROFILE_OWNER_OTHER] = PIN_APPLICATION,
-                                            [PROFILE_OWNER_RUNTIME] = PIN_RUNTIME,
-                                            [PROFILE_OWNER_POOL] = PIN_POOL,
-                                            [PROFILE_OWNER_HELPER] = PIN_HELPER};
-    return owners[profile_owner_of(name)];
+    return profile_owner_of(name);
 }
 
 /* Path of the DSO that `address` lies in, "" for the main program or for code that lies in none.
@@ -106,7 +100,7 @@ static const char *path_of_code(const void *address)
 #endif
 }
 
-enum pin_owner pin_owner_of_code(const void *address, const char **dso)
+enum profile_owner pin_owner_of_code(const void *address, const char **dso)
 {
     const char *path = path_of_code(address);
     if (dso) {
@@ -115,10 +109,10 @@ enum pin_owner pin_owner_of_code(const void *address, const char **dso)
     return owner_of_name(path);
 }
 
-enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso,
-                                   const void **code)
+enum profile_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso,
+                                       const void **code)
 {
-    enum pin_owner owner = pin_owner_of_code(start, dso);
+    enum profile_owner owner = pin_owner_of_code(start, dso);
     *code = start;
     if (argument && strncmp(*dso, "libstdc++", strlen("libstdc++")) == 0) {
         memcpy(code, argument, sizeof *code); /* the virtual table */
@@ -131,7 +125,7 @@ static int stop_at_runtime(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
-    return owner_of_name(info->dlpi_name) == PIN_RUNTIME;
+    return owner_of_name(info->dlpi_name) == PROFILE_OWNER_RUNTIME;
 }
 
 bool pin_owner_looks(const char *name)

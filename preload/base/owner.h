@@ -7,12 +7,7 @@
 
 #include <stdbool.h>
 
-enum pin_owner {
-    PIN_APPLICATION, /* the program, its libraries, and everything that no list names */
-    PIN_RUNTIME,     /* a worker of an OpenMP runtime */
-    PIN_POOL,        /* a worker of a numeric library's or task library's own pool */
-    PIN_HELPER,      /* progress, event and management threads: they never take a worker's place */
-};
+#include "profile/processes/roles.h"
 
 /* Lists that go before the built-in one: "pattern,…", where a pattern is the beginning of a file
  * name, or matches all of it with the wildcards of a shell. The texts must stay. */
@@ -23,11 +18,11 @@ void pin_owner_extend(const char *helpers, const char *workers);
  * For std::thread, whose start routine is always in libstdc++, the DSO of the state object's
  * virtual table counts. `*code`: that table, or the start routine, which tells kinds
  * of threads apart. Takes no lock where glibc >= 2.35. */
-enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso,
-                                   const void **code);
+enum profile_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso,
+                                       const void **code);
 
 /* Class of the code at `address`, for answering by caller. */
-enum pin_owner pin_owner_of_code(const void *address, const char **dso);
+enum profile_owner pin_owner_of_code(const void *address, const char **dso);
 
 /* Is the DSO with this file name a library by which programs look where they are (hwloc,
  * libnuma)? */

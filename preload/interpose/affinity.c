@@ -48,8 +48,8 @@ static bool is_python(const char *dso)
 static bool counts_pus(const void *caller)
 {
     const char *dso;
-    enum pin_owner owner = pin_owner_of_code(caller, &dso);
-    return owner == PIN_RUNTIME || owner == PIN_POOL || is_python(dso) ||
+    enum profile_owner owner = pin_owner_of_code(caller, &dso);
+    return owner == PROFILE_OWNER_RUNTIME || owner == PROFILE_OWNER_POOL || is_python(dso) ||
            pin_owner_program_is_managed() ||
            (!atomic_load(&pin_life.openmp_found) && !pin_here.launcher.name &&
             !pin_owner_looks(dso));
@@ -58,8 +58,8 @@ static bool counts_pus(const void *caller)
 /* Does it put threads back on the whole set without choosing a place for them? */
 static bool widens_only(const void *caller)
 {
-    enum pin_owner owner = pin_owner_of_code(caller, NULL);
-    return owner == PIN_RUNTIME || owner == PIN_POOL;
+    enum profile_owner owner = pin_owner_of_code(caller, NULL);
+    return owner == PROFILE_OWNER_RUNTIME || owner == PROFILE_OWNER_POOL;
 }
 
 static bool is_self(pid_t tid)

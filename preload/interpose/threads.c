@@ -27,56 +27,39 @@
 
 /* -- attributes of the program -- */
 
-/* One word more than cpu_set_t has: of a mask that says all of that set the last word is empty. */
-#define ATTRIBUTE_WORDS (sizeof(cpu_set_t) / sizeof(unsigned long) + 1)
-
-/* Has the program given this thread a mask of its own? An attribute without one answers with all
- * bits set. In musl attributes have none. */
-static bool has_mask(const pthread_attr_t *attributes)
+/* Has the program given this thread a mask of its own? `pu`: the one PU of it, or unchanged. An
+ * attribute without one answers with all bits set. In musl attributes have none. */
+__attribute__((noinline)) static bool has_mask(const pthread_attr_t *attributes, int32_t *pu)
 {
 #ifdef NO_ATTRIBUTE_MASKS
-    (void)attributes;
+    (void)attributes, (void)pu;
     return false;
 #else
-    unsigned long word[ATTRIBUTE_WORDS];
-    if (PIN_LIBC(pthread_attr_getaffinity_np)(attributes, sizeof word, (cpu_set_t *)word) != 0) {
+    struct profile_mask mask;
+    if (PIN_LIBC(pthread_attr_getaffinity_np)(attributes, sizeof mask, (cpu_set_t *)&mask) != 0) {
         return true; /* PUs beyond these */
     }
-    for (size_t i = 0; i < ATTRIBUTE_WORDS; i++) {
-        if (~word[i]) {
-            return true;
-        }
+    if (!~mask.word[PROFILE_MASK_WORDS - 1]) {
+        return false;
     }
-    return false;
+    *pu = profile_mask_count(&mask) == 1 ? (int32_t)profile_mask_next(&mask, 0) : *pu;
+    return true;
 #endif
 }
 
-static bool has_affinity(const pthread_attr_t *attributes)
+static bool has_affinity(const pthread_attr_t *attributes, int32_t *pu)
 {
     pthread_attr_t defaults;
+    int32_t unasked = -1;
     if (attributes) {
-        return has_mask(attributes);
+        return has_mask(attributes, pu);
     }
     if (PIN_LIBC(pthread_getattr_default_np)(&defaults) != 0) {
         return false;
     }
-    const bool has = has_mask(&defaults);
+    const bool has = has_mask(&defaults, &unasked);
     PIN_LIBC(pthread_attr_destroy)(&defaults);
     return has;
-}
-
-/* The one PU of a mask that the program has given; -1: not one. */
-__attribute__((noinline)) static int32_t pu_of_attributes(__attribute__((unused))
-                                                          const pthread_attr_t *attributes)
-{
-    struct profile_mask mask = {0};
-#ifndef NO_ATTRIBUTE_MASKS
-    if (!attributes ||
-        PIN_LIBC(pthread_attr_getaffinity_np)(attributes, sizeof mask, (cpu_set_t *)&mask) != 0) {
-        return -1;
-    }
-#endif
-    return profile_mask_count(&mask) == 1 ? (int32_t)profile_mask_next(&mask, 0) : -1;
 }
 
 /* -- the decision, in the creator -- */
@@ -88,7 +71,7 @@ struct creation {
     void *argument;
     bool chosen;   /* they have a mask */
     int32_t asked; /* the one PU of it, of a runtime's thread; else -1 */
-    enum pin_owner owner;
+    enum profile_owner owner;
     const char *dso;
     bool is_c11;
 };
@@ -138,7 +121,8 @@ static void note_kept(const char *dso)
  * and where another thread makes them, they are a library's. */
 static bool is_of_team(const struct creation *call, unsigned pool)
 {
-    if (call->owner == PIN_RUNTIME && pin_here.pools.team == PIN_POOLS && pin_self.is_main) {
+    if (call->owner == PROFILE_OWNER_RUNTIME && pin_here.pools.team == PIN_POOLS &&
+        pin_self.is_main) {
         pin_here.pools.team = pool;
     }
     return pin_here.pools.team == pool;
@@ -166,7 +150,7 @@ static struct pin_thread *prepare_worker(const struct creation *call, size_t wan
         return NULL;
     }
     const enum profile_role role =
-        call->owner == PIN_APPLICATION ? PROFILE_ROLE_THREAD : PROFILE_ROLE_WORKER;
+        call->owner == PROFILE_OWNER_OTHER ? PROFILE_ROLE_THREAD : PROFILE_ROLE_WORKER;
     const unsigned pool = pin_pools_find(&pin_here.pools, call->dso);
     const bool team = is_of_team(call, pool);
     const bool fits = !team || wanted != PIN_NO_PLACE || pin_pools_team_fits(&pin_here.pools);
@@ -184,7 +168,7 @@ static struct pin_thread *prepare_worker(const struct creation *call, size_t wan
     }
     pin_process_put_memory();
     thread->pool = pool;
-    thread->place = pin_pools_admit(&pin_here.pools, pool, wanted, pin_process_leave);
+    thread->place = pin_pools_admit(&pin_here.pools, pool, wanted);
     if (thread->place == PIN_NO_PLACE) {
         atomic_store(&thread->decider, PROFILE_BY_KERNEL);
         return thread;
@@ -198,7 +182,7 @@ static struct pin_thread *prepare_worker(const struct creation *call, size_t wan
 /* Is it a helper, or of a kind that lives briefly? */
 static bool is_apart(const struct creation *call)
 {
-    return call->owner == PIN_HELPER || (!call->chosen && pin_brief(call->code));
+    return call->owner == PROFILE_OWNER_HELPER || (!call->chosen && pin_brief(call->code));
 }
 
 static struct pin_thread *prepare_record(const struct creation *call, enum wish *wish)
@@ -209,7 +193,7 @@ static struct pin_thread *prepare_record(const struct creation *call, enum wish 
         return NULL;
     }
     if (is_apart(call)) {
-        return call->owner == PIN_HELPER
+        return call->owner == PROFILE_OWNER_HELPER
                    ? prepare_free(call, PROFILE_ROLE_HELPER, PROFILE_BY_KERNEL)
                    : prepare_brief(call);
     }
@@ -251,7 +235,7 @@ __attribute__((noinline)) static struct pin_thread *prepare_with_plan(const stru
                                                                       enum wish *wish)
 {
     const enum pin_comes comes =
-        call->owner == PIN_RUNTIME && pin_self.is_main ? PIN_TEAM_COMES : PIN_REST_COMES;
+        call->owner == PROFILE_OWNER_RUNTIME && pin_self.is_main ? PIN_TEAM_COMES : PIN_REST_COMES;
     pin_process_lock();
     if (pin_process_wants_plan(comes) && !is_apart(call)) {
         pin_process_unlock();
@@ -292,12 +276,12 @@ static struct pin_thread *prepare_thread(struct creation *call)
     pin_shield_raise(&shield); /* pthread_create() is no cancellation point */
     if (pin_process_may_call() && (pin_here.options.force || !pin_owner_program_is_managed())) {
         call->owner = pin_owner_of_thread(call->start, call->argument, &call->dso, &call->code);
-        if (call->owner == PIN_RUNTIME) {
+        if (call->owner == PROFILE_OWNER_RUNTIME) {
             atomic_store(&pin_life.openmp_found, true);
         }
-        call->chosen = has_affinity(call->attributes);
-        call->asked =
-            call->chosen && call->owner == PIN_RUNTIME ? pu_of_attributes(call->attributes) : -1;
+        int32_t pu = -1;
+        call->chosen = has_affinity(call->attributes, &pu);
+        call->asked = call->owner == PROFILE_OWNER_RUNTIME ? pu : -1;
         thread = prepare_with_plan(call, &wish);
         if (wish == ALL_ENDS) {
             give_up(call);

@@ -38,8 +38,7 @@ void pin_process_look_around(void)
         (struct pin_pools){.team = PIN_POOLS,
                            .main_place = PIN_NO_PLACE,
                            .rank = pin_here.launcher.local_size > 1 || pin_here.places_exported,
-                           .registry = &pin_here.registry,
-                           .is_gone = pin_process_thread_is_gone};
+                           .registry = &pin_here.registry};
     if (!pin_here.options.no_registry) {
         int rc =
             pin_registry_open(&pin_here.registry, pin_here.options.registry, pin_here.launcher.job);

@@ -1,9 +1,9 @@
 /* Which thread of this process has which PU. The rules are drawn in pools.h. */
 #include "preload/place/pools.h"
 
-#include "preload/base/order.h"
 #include "preload/base/pages.h"
 #include "preload/node/registry_file.h"
+#include "preload/place/process.h"
 #include "profile/base/format_safe.h"
 #include "profile/base/hash.h"
 
@@ -329,9 +329,9 @@ static bool team_fits(const struct pin_pools *pools, size_t threads)
 bool pin_pools_bury(struct pin_pools *pools)
 {
     bool any = false;
-    for (uint32_t number = pin_record_count(); number > 0 && pools->is_gone; number--) {
+    for (uint32_t number = pin_record_count(); number > 0; number--) {
         struct pin_thread *thread = pin_record_at(number);
-        if (pools->is_gone(thread)) {
+        if (pin_process_thread_is_gone(thread)) {
             pin_pools_end(pools, thread, true);
             pin_record_give_back(thread);
             any = true;
@@ -382,7 +382,7 @@ void pin_pools_note_cause(struct pin_pools *pools, unsigned number)
                                                          : PIN_CAUSE_TEAM;
 }
 
-static void leave_pool(struct pin_pools *pools, unsigned pool, void (*leave)(struct pin_thread *))
+static void leave_pool(struct pin_pools *pools, unsigned pool)
 {
     pools->pool[pool].left = true;
     for (uint32_t number = pin_record_count(); number > 0; number--) {
@@ -390,7 +390,7 @@ static void leave_pool(struct pin_pools *pools, unsigned pool, void (*leave)(str
         if (thread->pool == pool && thread->place != PIN_NO_PLACE) {
             give_back(pools, thread->place);
             thread->place = PIN_NO_PLACE;
-            leave(thread);
+            pin_process_leave(thread);
         }
     }
 }
@@ -404,24 +404,23 @@ static void keep_registry_open(struct pin_pools *pools)
     pin_registry_end(file);
 }
 
-static void leave_pools(struct pin_pools *pools, bool team, void (*leave)(struct pin_thread *))
+static void leave_pools(struct pin_pools *pools, bool team)
 {
     for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
         if (pools->pool[pool].threads > 0 && is_rest(pools, pool) == !team) {
             pin_pools_note_cause(pools, pool);
-            leave_pool(pools, pool, leave);
+            leave_pool(pools, pool);
         }
     }
     keep_registry_open(pools);
     if (team && pools->main_place != PIN_NO_PLACE && !pools->rank) {
         give_back(pools, pools->main_place);
         pools->main_place = PIN_NO_PLACE;
-        leave(NULL);
+        pin_process_leave(NULL);
     }
 }
 
-bool pin_pools_loosen(struct pin_pools *pools, unsigned number,
-                      void (*leave)(struct pin_thread *thread))
+bool pin_pools_loosen(struct pin_pools *pools, unsigned number)
 {
     struct pin_pool *pool = &pools->pool[number];
     if (!is_rest(pools, number) || pool->left) {
@@ -429,43 +428,41 @@ bool pin_pools_loosen(struct pin_pools *pools, unsigned number,
     }
     pool->needs = needs_of_rest(pools, number);
     pool->cause = PIN_CAUSE_STRANGERS;
-    leave_pool(pools, number, leave);
+    leave_pool(pools, number);
     return true;
 }
 
-static size_t admit_to_team(struct pin_pools *pools, void (*leave)(struct pin_thread *))
+static size_t admit_to_team(struct pin_pools *pools)
 {
     size_t at = PIN_NO_PLACE;
     bool several;
     if (team_fits(pools, pools->pool[pools->team].threads)) {
         at = take_free(pools, false, false);
         if (at == PIN_NO_PLACE && count_rest(pools, &several) > 0) {
-            leave_pools(pools, false, leave);
+            leave_pools(pools, false);
             at = take_free(pools, false, false);
         }
         at = at != PIN_NO_PLACE ? at : take_beside_others(pools, false);
     }
     if (at == PIN_NO_PLACE) {
-        leave_pools(pools, true, leave);
+        leave_pools(pools, true);
     }
     return at;
 }
 
-static size_t admit_to_rest(struct pin_pools *pools, unsigned pool,
-                            void (*leave)(struct pin_thread *))
+static size_t admit_to_rest(struct pin_pools *pools, unsigned pool)
 {
     size_t at = rest_fits(pools, pool) ? take_free(pools, false, true) : PIN_NO_PLACE;
     if (at == PIN_NO_PLACE && pin_pools_bury(pools) && rest_fits(pools, pool)) {
         at = take_free(pools, false, true);
     }
     if (at == PIN_NO_PLACE) {
-        leave_pools(pools, false, leave);
+        leave_pools(pools, false);
     }
     return at;
 }
 
-size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
-                       void (*leave)(struct pin_thread *thread))
+size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted)
 {
     struct pin_pool *mine = &pools->pool[pool];
     mine->left = mine->left && mine->threads > 0;
@@ -478,7 +475,7 @@ size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
     if (wanted != PIN_NO_PLACE) {
         take_place(pools, &pools->places[at], false, true);
     } else if (!mine->left) {
-        at = is_rest(pools, pool) ? admit_to_rest(pools, pool, leave) : admit_to_team(pools, leave);
+        at = is_rest(pools, pool) ? admit_to_rest(pools, pool) : admit_to_team(pools);
     }
     return at == PIN_NO_PLACE ? at : hold(pools, at, pool);
 }
@@ -511,8 +508,7 @@ bool pin_pools_are_left(const struct pin_pools *pools)
     return left;
 }
 
-size_t pin_pools_place_rest(struct pin_pools *pools, bool is_calm,
-                            void (*placed)(struct pin_thread *thread, int32_t pu))
+size_t pin_pools_place_rest(struct pin_pools *pools, bool is_calm)
 {
     size_t count = 0;
     for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
@@ -535,7 +531,7 @@ size_t pin_pools_place_rest(struct pin_pools *pools, bool is_calm,
             break;
         }
         thread->place = hold(pools, at, thread->pool);
-        placed(thread, (int32_t)pools->places[at].pu);
+        pin_process_put(thread, (int32_t)pools->places[at].pu);
         count++;
     }
     return count;

@@ -129,7 +129,6 @@ struct pin_pools {
     size_t team_size;  /* the main thread included, as OMP_NUM_THREADS says; 0: unknown */
     bool rank;         /* the plan is this rank's part of the node */
     struct pin_registry *registry;
-    bool (*is_gone)(const struct pin_thread *thread); /* has it ended without a word? */
 };
 
 /* The places of a plan, in place of those of an earlier one, which are returned: threads that have
@@ -150,10 +149,8 @@ size_t pin_pools_place_main(struct pin_pools *pools);
 /* Does the team have room with one thread more? */
 bool pin_pools_team_fits(struct pin_pools *pools);
 /* A place for one more thread of the pool, which counts from now on; `wanted`: this very one, or
- * PIN_NO_PLACE. PIN_NO_PLACE: it, and with it all threads that `leave` is then called for, which
- * may be of other pools, are left to the kernel. */
-size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
-                       void (*leave)(struct pin_thread *thread));
+ * PIN_NO_PLACE. PIN_NO_PLACE: it is left to the kernel, and with it its pool or others. */
+size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted);
 /* Notes why the pool has no places. */
 void pin_pools_note_cause(struct pin_pools *pools, unsigned pool);
 /* Threads of all pools. */
@@ -162,14 +159,12 @@ size_t pin_pools_threads(const struct pin_pools *pools);
 void pin_pools_avoid(struct pin_pools *pools, const struct profile_mask *pus);
 /* Leaves a pool of the rest whole, since other programs compute on its PUs. False: it was left
  * before, or is the team. */
-bool pin_pools_loosen(struct pin_pools *pools, unsigned pool,
-                      void (*leave)(struct pin_thread *thread));
+bool pin_pools_loosen(struct pin_pools *pools, unsigned pool);
 /* Is a pool of the rest left for which there may be room later? */
 bool pin_pools_are_left(const struct pin_pools *pools);
-/* Such pools get places, by `placed`, if all of their threads have one; those that were loosened
- * where it is calm. The number of threads. */
-size_t pin_pools_place_rest(struct pin_pools *pools, bool is_calm,
-                            void (*placed)(struct pin_thread *thread, int32_t pu));
+/* Such pools get places if all of their threads have one; those that were loosened where it is
+ * calm. The number of threads. */
+size_t pin_pools_place_rest(struct pin_pools *pools, bool is_calm);
 /* Threads that have ended without a word give back what they had. True: there were any. */
 bool pin_pools_bury(struct pin_pools *pools);
 /* The thread has no place any more, and counts on. */

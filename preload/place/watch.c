@@ -247,7 +247,7 @@ static bool is_shared(const struct subject *it)
 static void loosen(unsigned pool)
 {
     pin_process_lock();
-    const bool is_news = pin_pools_loosen(&pin_here.pools, pool, pin_process_leave);
+    const bool is_news = pin_pools_loosen(&pin_here.pools, pool);
     pin_process_unlock();
     if (is_news) {
         atomic_fetch_add(&watch.loosened, 1);
@@ -284,8 +284,7 @@ static void treat_left(void)
     }
     pin_process_lock();
     pin_pools_avoid(&pin_here.pools, &look.held);
-    const size_t placed =
-        pin_pools_place_rest(&pin_here.pools, look.calm >= LASTING, pin_process_put);
+    const size_t placed = pin_pools_place_rest(&pin_here.pools, look.calm >= LASTING);
     pin_process_unlock();
     look.changed |= placed > 0;
     atomic_fetch_add(&watch.tightened, (unsigned)placed);

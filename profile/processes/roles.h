@@ -11,10 +11,11 @@
 
 /* Libraries that are known to make threads. */
 enum profile_owner {
-    PROFILE_OWNER_OTHER, /* no list names it: the program, its libraries */
-    PROFILE_OWNER_RUNTIME,
-    PROFILE_OWNER_POOL,
-    PROFILE_OWNER_HELPER,
+    PROFILE_OWNER_OTHER,   /* no list names it: the program, its libraries */
+    PROFILE_OWNER_RUNTIME, /* of OpenMP */
+    PROFILE_OWNER_POOL,    /* a numeric library or task library with a pool of its own */
+    PROFILE_OWNER_HELPER,  /* of progress, event and management threads: they never take a worker's
+                              place */
 };
 
 /* `name`: of a file, without its folder. */

@@ -290,7 +290,7 @@ static unsigned say_a_pool_is_left(void *(*routine)(void *))
     const struct seen seen = start(&thread, routine);
     pin_process_lock();
     pin_here.options.verbose = true;
-    ck_assert(pin_pools_loosen(&pin_here.pools, seen.record->pool, pin_process_leave));
+    ck_assert(pin_pools_loosen(&pin_here.pools, seen.record->pool));
     pin_process_unlock();
     records_said = 0;
     pin_why_say();
@@ -337,7 +337,7 @@ TEST(threads_that_are_left_begin_beside_the_main_thread, .loops = WAYS)
     const int32_t main_pu = atomic_load(&pin_life.main_pu);
     ck_assert(main_pu >= 0 && main_pu != seen.pu);
     atomic_store(&thread_went, -1);
-    ck_assert(pin_pools_loosen(&pin_here.pools, seen.record->pool, pin_process_leave));
+    ck_assert(pin_pools_loosen(&pin_here.pools, seen.record->pool));
     pin_process_unlock();
     ck_assert_int_eq(atomic_load(&thread_went), main_pu);
     atomic_store(&thread_went, -1);

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "preload/place/pools.h"
+#include "preload/place/process.h"
 #include "tests/base/runner.h"
 
 enum { MOST_PLACES = 16, MOST_THREADS = 64 };
@@ -14,13 +14,26 @@ static struct pin_thread *left[MOST_THREADS];
 static size_t left_count;
 static bool main_left;
 
-static void leave(struct pin_thread *thread)
+/* -- as the process does, without a mask -- */
+
+void pin_process_leave(struct pin_thread *thread)
 {
     main_left = main_left || !thread;
     if (thread) {
         atomic_store(&thread->pu, PIN_LEFT);
         left[left_count++] = thread;
     }
+}
+
+void pin_process_put(struct pin_thread *thread, int32_t pu)
+{
+    atomic_store(&thread->pu, pu);
+}
+
+/* Threads of the number 2 are. */
+bool pin_process_thread_is_gone(const struct pin_thread *thread)
+{
+    return atomic_load(&thread->tid) == 2;
 }
 
 /* A process with the PUs 0 … count - 1, in that order; each memory domain has two of them. */
@@ -48,7 +61,7 @@ static struct pin_thread *add(const char *name)
     ck_assert_ptr_nonnull(thread);
     thread->pool = pin_pools_find(&pools, name);
     atomic_store(&thread->tid, 1);
-    thread->place = pin_pools_admit(&pools, thread->pool, PIN_NO_PLACE, leave);
+    thread->place = pin_pools_admit(&pools, thread->pool, PIN_NO_PLACE);
     if (thread->place != PIN_NO_PLACE) {
         atomic_store(&thread->pu, (int)pools.places[thread->place].pu);
     }
@@ -227,16 +240,10 @@ TEST(no_pu_twice_however_threads_come_and_go, .loops = 50)
     }
 }
 
-static bool is_gone(const struct pin_thread *thread)
-{
-    return atomic_load(&thread->tid) == 2;
-}
-
 /* Two of three have ended without a word, and one more comes. */
 TEST(a_pool_is_placed_where_threads_that_ended_without_a_word_were)
 {
     begin(3);
-    pools.is_gone = is_gone;
     struct pin_thread *first = add(""), *second = add(""), *third = add("");
     expect(third, 0);
     atomic_store(&first->tid, 2);
@@ -248,27 +255,22 @@ TEST(a_pool_is_placed_where_threads_that_ended_without_a_word_were)
 
 /* -- other programs -- */
 
-static void placed(struct pin_thread *thread, int32_t pu)
-{
-    atomic_store(&thread->pu, pu);
-}
-
 TEST(a_pool_that_waited_beside_others_is_left_whole_until_it_is_calm)
 {
     begin(4);
     struct pin_thread *first = add(""), *second = add("");
     ck_assert(!pin_pools_are_left(&pools));
-    ck_assert(pin_pools_loosen(&pools, 0, leave));
+    ck_assert(pin_pools_loosen(&pools, 0));
     expect(first, PIN_LEFT);
     expect(second, PIN_LEFT);
-    ck_assert(!pin_pools_loosen(&pools, 0, leave));
+    ck_assert(!pin_pools_loosen(&pools, 0));
     struct pin_thread *bound = add("");
     atomic_store(&bound->bound, true); /* by the program since */
     expect(bound, PIN_LEFT);
     ck_assert(pools.pool[0].cause == PIN_CAUSE_STRANGERS);
     ck_assert(pin_pools_are_left(&pools));
-    ck_assert_uint_eq(pin_pools_place_rest(&pools, false, placed), 0);
-    ck_assert_uint_eq(pin_pools_place_rest(&pools, true, placed), 2);
+    ck_assert_uint_eq(pin_pools_place_rest(&pools, false), 0);
+    ck_assert_uint_eq(pin_pools_place_rest(&pools, true), 2);
     expect(first, 1);
     expect(second, 2);
     expect(bound, PIN_LEFT);
@@ -280,7 +282,7 @@ TEST(a_team_is_not_left_for_other_programs)
     begin(2);
     ck_assert(begin_team());
     struct pin_thread *thread = add_to_team();
-    ck_assert(!pin_pools_loosen(&pools, pools.team, leave));
+    ck_assert(!pin_pools_loosen(&pools, pools.team));
     expect(thread, 1);
 }
 
@@ -345,10 +347,10 @@ TEST(a_pool_that_did_not_fit_is_placed_when_the_other_job_has_ended)
     begin(2);
     struct pin_thread *first = add(""), *second = add("");
     expect(second, PIN_LEFT);
-    ck_assert_uint_eq(pin_pools_place_rest(&pools, true, placed), 0);
+    ck_assert_uint_eq(pin_pools_place_rest(&pools, true), 0);
     end_job(other);
     pin_pools_avoid(&pools, &none);
-    ck_assert_uint_eq(pin_pools_place_rest(&pools, false, placed), 2);
+    ck_assert_uint_eq(pin_pools_place_rest(&pools, false), 2);
     expect(first, 1);
     expect(second, 0);
 }
