@@ -40,33 +40,6 @@ void map_matrix_free(struct map_matrix *matrix);
 
 /* -- traffic -- */
 
-/* Ranks that are being placed by their traffic; all but `place` is borrowed. */
-
-struct map_traffic {
-    struct map_view *view;
-    const struct map_matrix *matrix;
-    const uint32_t *leaves; /* to be used, one each */
-    uint32_t *place;        /* by rank: its leaf; MAP_NONE: not placed yet */
-};
-
-/* Predicted time of what the rank exchanges with ranks that are placed, if it were on `leaf`. */
-double map_traffic_of_rank(const struct map_traffic *traffic, uint32_t rank, uint32_t leaf);
-
-/* Predicted time of all messages of a complete placement. */
-double map_traffic_total(const struct map_traffic *traffic);
-
-/* Ranks of different numbers of threads have regions of different sizes, and do not change places:
- * `leaves` are then those of rank 0, rank 1, … */
-static inline bool map_traffic_exchangeable(const struct map_traffic *traffic, uint32_t a,
-                                            uint32_t b)
-{
-    const uint32_t *threads = traffic->matrix->threads;
-    return !threads || threads[a] == threads[b];
-}
-
-/* Do the two ranks save time in each other's place? Then they are there. */
-bool map_traffic_exchange(struct map_traffic *traffic, uint32_t a, uint32_t b);
-
 /* Tries to exchange all pairs below `count`, again while a round of them made something better. */
 void map_exchange_all(void *context, uint32_t count, int rounds,
                       bool (*exchange)(void *context, uint32_t a, uint32_t b));
@@ -90,15 +63,5 @@ int map_place_ranks(struct map_view *view, const struct map_matrix *matrix, cons
 
 /* One way, seconds; where latencies are not known, layers times bytes: a weight, no time. */
 double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes);
-
-/* -- descent -- */
-
-/* Places all ranks: they are cut in two at the outermost level of the machine whose groups part the
- * leaves (layers between nodes, nodes, layers inside them), and the halves again. Then ranks change
- * places with others near their partners while that saves time. 0 or -ENOMEM. */
-int map_place_by_descent(struct map_traffic *traffic);
-
-/* Ranks change places with others near their partners while that saves time. 0 or -ENOMEM. */
-int map_improve_nearby(struct map_traffic *traffic);
 
 #endif

@@ -51,18 +51,6 @@ int profile_check_pairs(const struct json_path *at, const void *items, size_t si
 int profile_check_relation(const struct json_path *at, const struct profile_relation *relation,
                            const struct profile_set *members, struct servet_error *error);
 
-/* -- check -- */
-
-/* Checks of one class of nodes: caches, NUMA nodes, memory, messages. */
-
-/* 0, -EINVAL with the path, -ENOMEM. */
-int profile_check_class(const struct json_path *at, const struct profile_class *node_class,
-                        struct servet_error *error);
-/* Layers between `members`: PUs of a class, or the nodes of a cluster. */
-int profile_check_communication(const struct json_path *at,
-                                const struct profile_communication *communication,
-                                const struct profile_set *members, struct servet_error *error);
-
 /* -- fields -- */
 
 /* Which JSON key holds which member of a struct, in the order in which it is written, with the

@@ -97,11 +97,6 @@ bool profile_level_disturbs(const struct profile_memory *memory, size_t level);
 /* The BSP parameters alone. */
 void profile_show_bsp(const struct servet_profile *profile, FILE *stream);
 
-/* Lines of what lies behind the tables; nothing where it was not measured. */
-void profile_show_rises(const struct profile_class *node_class, FILE *stream);
-void profile_show_ratios(const struct profile_cache *cache, FILE *stream);
-void profile_show_pair_rates(const struct profile_memory *memory, FILE *stream);
-
 /* A profile in words and tables. */
 
 /* `source`: the file it is from, or NULL: what the operating system declares of this machine.
