@@ -9,18 +9,28 @@
 # the folder of the profile is made
 "$probe" "$machines/athlon-3200.json" -q --probes all --budget 1m -o "$folder/all.json" ||
     fail "--probes all --budget 1m"
-"$probe" "$machines/two-packages.json" -q --probes cache -o "$folder/etc/profile.json" ||
+"$probe" "$machines/two-packages.json" -q --probes memory -o "$folder/etc/profile.json" ||
     fail "a folder that is missing is not made"
 [ -s "$folder/etc/profile.json" ] || fail "no profile in the folder that was made"
 
 # a simulated machine, end to end, through the default place
-"$probe" "$machines/two-packages.json" 2>"$folder/err" || fail "simulated run: $(cat "$folder/err")"
+"$probe" "$machines/two-packages.json" -q --progress=json:3 3>"$folder/events" 2>"$folder/err" ||
+    fail "simulated run: $(cat "$folder/err")"
 profile=$(find "$XDG_CONFIG_HOME" -name '*.json')
 [ -n "$profile" ] || fail "no profile in the default place"
 for expected in '"size_bytes": 32768' '"size_bytes": 262144' '"size_bytes": 8388608' '"groups": \["0-3", "4-7"\]' \
     '"numa_access":' '"method": "copies, pages of 4 KiB, arrays of 32 MiB"' '"measured": true' '"machine": "simulated"' '"cache_curve":' '"seconds_per_access":'; do
     grep -q "$expected" "$profile" || fail "$expected is not in the profile"
 done
+
+# events for scripts: one JSON object a line on the descriptor asked for, from the first probe to the end
+for name in cache sharing memory message; do
+    grep -q "^{\"event\": \"probe\", \"probe\": \"$name\", " "$folder/events" || fail "no event of $name"
+done
+grep -q '"pair": \[[0-9]*, [0-9]*\], "pairs_done": [0-9]*, "pairs_total": [1-9]' "$folder/events" || fail "no event of a pair"
+tail -n 1 "$folder/events" | grep -q '^{"event": "end", "outcome": "done", ' || fail "the last event is not the end"
+grep -qv '^{.*}$' "$folder/events" && fail "an event that is no object on one line"
+[ -s "$folder/err" ] && fail "events elsewhere, yet on stderr: $(cat "$folder/err")"
 
 # a part of a profile replaces no whole one, unless it is forced to
 part() { "$probe" "$machines/two-packages.json" -q --budget 0.001 -o "$folder/whole.json" "$@" 2>"$folder/err"; }
@@ -39,12 +49,13 @@ for expected in '"size_bytes": 262144' '"declared_size_bytes": 393216' \
     'measured 256 KiB, declared 384 KiB'; do
     grep -q "$expected" "$folder/odd-profile.json" || fail "$expected is not in the profile"
 done
+grep -q '\[' "$folder/err" && fail "a progress bar in a file"
 
 # a limit of the size of files is a failure like a full disk: the old profile stays, and nothing else is left
 echo '"servet_profile": the old one' >"$folder/limit.json"
 (
     ulimit -f 1
-    "$probe" "$machines/two-packages.json" -q --probes cache -o "$folder/limit.json" 2>"$folder/err"
+    "$probe" "$machines/two-packages.json" -q --probes memory -o "$folder/limit.json" 2>"$folder/err"
     echo $? >"$folder/status"
 ) || true
 [ "$(cat "$folder/status")" = 1 ] || fail "ulimit -f: $(cat "$folder/status" "$folder/err")"
@@ -52,16 +63,13 @@ echo '"servet_profile": the old one' >"$folder/limit.json"
 [ "$(ls "$folder" | grep -c limit.json)" -eq 1 ] || fail "ulimit -f: left $(ls "$folder")"
 
 # a closed stream's number goes to no file: what is said would be written into it
-"$probe" "$machines/two-packages.json" --probes cache -o "$folder/closed.json" \
+"$probe" "$machines/two-packages.json" --probes memory -o "$folder/closed.json" \
     <&- >&- 2>&- || fail "closed streams: status $?"
 grep -q 'servet-probe-simulated:' "$folder/closed.json" && fail "closed streams: a message in the profile"
-"$probe" "$machines/two-packages.json" --probes cache -o - >&- 2>/dev/null &&
+"$probe" "$machines/two-packages.json" --probes memory -o - >&- 2>/dev/null &&
     fail "closed stdout: printed the profile nowhere and called it done"
 
-# a terminal gets a bar, a file does not
-grep -q '\[' "$folder/err" && fail "a progress bar in a file"
-
-# a bar fits the terminal, whatever its width: what wraps is not overwritten but scrolled
+# a terminal gets a bar, which fits it, whatever its width: what wraps is not overwritten but scrolled
 if command -v script >/dev/null; then
     for columns in 100 30 4; do
         script -qec "stty cols $columns; $probe $machines/two-packages.json --probes memory,message -o $folder/bar.json" \
@@ -73,17 +81,6 @@ if command -v script >/dev/null; then
 else
     echo "note: no script(1), the bar was not looked at"
 fi
-
-# events for scripts: one JSON object a line on the descriptor asked for, from the first probe to the end
-"$probe" "$machines/two-packages.json" -q --progress=json:3 -o "$folder/events.json" \
-    3>"$folder/events" 2>"$folder/err" || fail "events: $(cat "$folder/err")"
-for name in cache sharing memory message; do
-    grep -q "^{\"event\": \"probe\", \"probe\": \"$name\", " "$folder/events" || fail "no event of $name"
-done
-grep -q '"pair": \[[0-9]*, [0-9]*\], "pairs_done": [0-9]*, "pairs_total": [1-9]' "$folder/events" || fail "no event of a pair"
-tail -n 1 "$folder/events" | grep -q '^{"event": "end", "outcome": "done", ' || fail "the last event is not the end"
-grep -qv '^{.*}$' "$folder/events" && fail "an event that is no object on one line"
-[ -s "$folder/err" ] && fail "events elsewhere, yet on stderr: $(cat "$folder/err")"
 
 # a PU goes offline: early, and nothing is written; later, and what was measured is beside the profile, which stays
 for probes in memory cache,memory; do
