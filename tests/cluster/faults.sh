@@ -55,21 +55,21 @@ expect "no profile is written" [ ! -e "$BED/p" ]
 bed_down
 
 BED_SLOTS=1 bed_up 3 10000 || exit 1
-three=("$SERVET_PROBE" --cluster --per-node --probes none)
-probe() { # arguments … : three nodes, a rank each
-	bed_run timeout 100 mpirun.openmpi -np 3 --map-by node "${three[@]}" "$@" 2>"$BED/err"
+cluster=("$SERVET_PROBE" --cluster --per-node --probes none)
+probe() { # nodes, arguments … : a rank on each node
+	bed_run timeout 100 mpirun.openmpi -np "$1" --map-by node "${cluster[@]}" "${@:2}" 2>"$BED/err"
 }
 
 # The rank of node3 is of another release.
-bed_run timeout 60 mpirun.openmpi --map-by node -np 2 "${three[@]}" -o "$BED/p" : \
-	-np 1 "$OTHER_VERSION" "${three[@]:1}" -o "$BED/p" 2>"$BED/err"
+bed_run timeout 60 mpirun.openmpi --map-by node -np 2 "${cluster[@]}" -o "$BED/p" : \
+	-np 1 "$OTHER_VERSION" "${cluster[@]:1}" -o "$BED/p" 2>"$BED/err"
 expect "two versions: bad usage" [ $? = 2 ]
 expect "two versions: one line names them" \
 	[ "$(grep -c "^servet-probe: node3 runs servet 0.0.0-other and node1 runs servet .*: expected one version" "$BED/err")" = 1 ]
 expect "two versions: no profile is written" [ ! -e "$BED/p" ]
 
-# A link of 10 ms is asked some hundred times for each pair.
-probe --budget 1 -o "$BED/p"
+# A link of 10 ms is asked some hundred times for each pair. Two ranks, which need not share the PUs of most machines.
+probe 2 --budget 1 -o "$BED/p"
 expect "a small budget: it ends well" [ $? = 0 ]
 expect "a small budget: it says so" grep -q "^servet-probe.*the budget of 1 s" "$BED/err"
 expect "a small budget: the profile is marked" grep -q '"budget": *"time was over after 1 s' "$BED/p"
@@ -79,7 +79,7 @@ expect "a small budget: servet-show reads it" eval '"$SERVET_SHOW" "$BED/p" >/de
 mkdir "$BED/full"
 nsenter -t "$(bed_pid node1)" -m sh -c "mount -t tmpfs -o size=16k tmpfs $BED/full && echo 'the old profile' >$BED/full/p
 	dd if=/dev/zero of=$BED/full/rest bs=4k 2>/dev/null"
-probe --budget 1 -o "$BED/full/p"
+probe 2 --budget 1 -o "$BED/full/p"
 status=$?
 expect "a full disk: it fails" [ $status = 1 ]
 expect "a full disk: one line names it" [ "$(grep -c "^servet-probe: .*full/p.*No space left" "$BED/err")" = 1 ]
@@ -89,7 +89,7 @@ expect "a full disk: nothing else is left there" [ "$(bed_on node1 ls -A "$BED/f
 
 # One core fewer on node2.
 if [ "$(nproc)" -ge 2 ] && bed_cpuset node2 0; then
-	probe --budget 1 -o "$BED/q"
+	probe 3 --budget 1 -o "$BED/q"
 	expect "fewer cores on a node: it ends well" [ $? = 0 ]
 	expect "fewer cores on a node: it is of a class of its own" [ "$(grep -o '"pus": *"0"' "$BED/q" | wc -l)" -ge 1 ]
 	expect "fewer cores on a node: it is named" grep -q "outlier: node2" "$BED/err"
