@@ -1,4 +1,4 @@
-/* Common to all targets: the input as a text or a file, and the form of an answer. */
+/* The targets, and their common parts: the input as a text or a file, and the form of an answer. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>
@@ -6,6 +6,34 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+enum { MOST_TARGETS = 16 };
+
+static struct fuzz_target targets[MOST_TARGETS];
+static size_t count;
+
+void fuzz_add(struct fuzz_target target)
+{
+    fuzz_expect(count < MOST_TARGETS, "fewer targets");
+    targets[count++] = target;
+}
+
+const struct fuzz_target *fuzz_target(void)
+{
+    static const struct fuzz_target *chosen;
+    const char *name = chosen ? NULL : getenv("FUZZ_TARGET");
+    for (size_t i = 0; name && i < count; i++) {
+        chosen = strcmp(targets[i].name, name) == 0 ? &targets[i] : chosen;
+    }
+    fuzz_expect(chosen, "the name of a target in FUZZ_TARGET");
+    return chosen;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_target()->read(data, size);
+    return 0;
+}
 
 void fuzz_expect(bool holds, const char *what)
 {

@@ -1,4 +1,4 @@
-/* A fuzz target: one input, no output. libFuzzer calls it, or replay.c does. */
+/* Fuzz targets: one input, no output. libFuzzer calls one, or replay.c does. */
 #ifndef SERVET_TESTS_FUZZ_FUZZ_H
 #define SERVET_TESTS_FUZZ_FUZZ_H
 
@@ -8,11 +8,28 @@
 
 #include "profile/base/error.h"
 
-/* The target: hands the input to one parser. libFuzzer's name and type. Always 0. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+struct fuzz_target {
+    const char *name;
+    void (*read)(const uint8_t *data, size_t size); /* hands the input to one parser */
+    const char *const *seeds;                       /* ended by NULL */
+};
 
-/* Inputs to begin with where tests/fixtures has none of that kind; ended by NULL. */
-extern const char *const fuzz_seeds[];
+void fuzz_add(struct fuzz_target target);
+
+/* A target by its name, and inputs to begin with:  FUZZ(name, "seed", ...) { ... } */
+#define FUZZ(name, ...)                                                                            \
+    static void name##_read(const uint8_t *data, size_t size);                                     \
+    __attribute__((constructor)) static void name##_add(void)                                      \
+    {                                                                                              \
+        static const char *const seeds[] = {__VA_ARGS__, NULL};                                    \
+        fuzz_add((struct fuzz_target){#name, name##_read, seeds});                                 \
+    }                                                                                              \
+    static void name##_read(const uint8_t *data, size_t size)
+
+/* The one that $FUZZ_TARGET names; ends the program where there is none. */
+const struct fuzz_target *fuzz_target(void);
+/* libFuzzer's name and type: hands the input to it. Always 0. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The input as a text of its own (free() it): ASan sees a byte read too many. */
 char *fuzz_text(const uint8_t *data, size_t size);

@@ -11,16 +11,6 @@
 /* Our reader skips one at the beginning (RFC 8259, section 8.1), jansson refuses it. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-const char *const fuzz_seeds[] = {
-    "{\"a\": [1, -0, 0.5, 1e5, -12.25E-3, true, false, null, \"\", {}, []]}",
-    "[\"\\\" \\\\ \\/ \\b\\f\\n\\r\\t \\u00e9 \\u20AC \\ud83d\\ude00 \303\251 \342\202\254\"]",
-    "[9223372036854775807, -9223372036854775808, 1e308, 1e-400, 123456789012345678]",
-    "[[[[[[[[]]]]]]], {\"k\": {\"k\": {\"k\": 1}}}]",
-    "[1, 2 \t\r\n, \"x\"]",
-    BYTE_ORDER_MARK "{\"marked\": 1}",
-    NULL,
-};
-
 /* Deeper texts are refused here and not there. */
 #define DEPTH 64
 
@@ -119,17 +109,16 @@ static bool has_key_twice(const char *text, size_t size)
     return other != NULL;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(json, "{\"a\": [1, -0, 0.5, 1e5, -12.25E-3, true, false, null, \"\", {}, []]}",
+     "[\"\\\" \\\\ \\/ \\b\\f\\n\\r\\t \\u00e9 \\u20AC \\ud83d\\ude00 \303\251 \342\202\254\"]",
+     "[9223372036854775807, -9223372036854775808, 1e308, 1e-400, 123456789012345678]",
+     "[[[[[[[[]]]]]]], {\"k\": {\"k\": {\"k\": 1}}}]", "[1, 2 \t\r\n, \"x\"]",
+     BYTE_ORDER_MARK "{\"marked\": 1}")
 {
     struct servet_error error = {""};
     struct profile_json *ours;
     const char *text = (const char *)data;
-    FREED char *copy = malloc(size + 1);
-    if (!copy) {
-        return 0;
-    }
-    memcpy(copy, text, size);
-    copy[size] = '\0';
+    FREED char *copy = fuzz_text(data, size);
     int rc = profile_json_read(copy, size, "input", &ours, &error);
     size_t mark = strlen(BYTE_ORDER_MARK);
     if (size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0) {
@@ -149,5 +138,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     json_decref(theirs);
     free(ours);
-    return 0;
 }

@@ -2,7 +2,7 @@
  * the same ones everywhere, so that the suite asks the question with every compiler and sanitizer
  * in a few seconds. libFuzzer, which knows what the parser looked at, is for longer runs.
  *
- * usage: NAME FILE|FOLDER…    (the seeds; of a folder its files)
+ * usage: FUZZ_TARGET=NAME replay FILE|FOLDER…    (the seeds; of a folder its files)
  * FUZZ_INPUT=FILE keeps the latest input there: after a crash, the one that did it. */
 #include "profile/scope.h"
 #include <dirent.h>
@@ -13,8 +13,8 @@
 
 #include "tests/fuzz/fuzz.h"
 
-/* Inputs, and bytes of them: what comes first ends the run. A second or
- * two for each target, with sanitizers too. */
+/* Inputs, and bytes of them: what comes first ends the run. A second or two for each target, with
+ * sanitizers too. */
 #define MOST_INPUTS 3000
 #define MOST_BYTES (2u << 20)
 #define MOST_CHANGES 4
@@ -170,13 +170,12 @@ int main(int argc, char **argv)
 {
     static uint8_t data[INPUT_BYTES];
     size_t inputs = 0, bytes = 0;
-    for (size_t i = 0; fuzz_seeds[i]; i++) {
-        add_seed(fuzz_seeds[i], strlen(fuzz_seeds[i]));
+    for (const char *const *seed = fuzz_target()->seeds; *seed; seed++) {
+        add_seed(*seed, strlen(*seed));
     }
     for (int i = 1; i < argc; i++) {
         add_path(argv[i]);
     }
-    fuzz_expect(seed_count > 0, "a seed");
     for (; inputs < seed_count; inputs++) {
         run(&seeds[inputs]);
     }
