@@ -125,20 +125,3 @@ TEST(a_machine_without_gpus_has_no_such_step)
     ck_assert_ptr_null(profile_condition(profile, "devices"));
     ck_assert_uint_eq(progress_of_run.steps, 3); /* memory, its sets, repetitions */
 }
-
-TEST(a_description_with_a_node_that_is_not_there_is_refused)
-{
-    struct servet_error error = {""};
-    open_gpus("", "{'name': 'cuda0'}");
-    ck_assert_int_eq(
-        open_machine_text(&machine, 1,
-                          "{\"servet_machine\": 1, \"pus\": \"0\", \"caches\": [{\"level\": 1, "
-                          "\"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}], \"memory\": "
-                          "{\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10}, \"gpus\": [{\"name\": "
-                          "\"g\", \"transfers\": [{\"node\": 1, \"to_device_bytes_per_s\": 1e9, "
-                          "\"from_device_bytes_per_s\": 1e9, \"seconds\": 1e-5}]}]}",
-                          NULL, &error),
-        -EINVAL);
-    ck_assert_msg(strstr(error.text, "$.gpus[0].transfers[0].node: expected one of"), "%s",
-                  error.text);
-}

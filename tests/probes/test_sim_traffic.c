@@ -158,25 +158,3 @@ TEST(what_no_topology_says_is_found_by_messages_of_a_sample)
         probe_machine_close(&machine);
     }
 }
-
-TEST(a_matrix_that_is_none_is_refused_with_its_place)
-{
-    static const struct {
-        const char *csv, *says;
-    } cases[] = {
-        {",1,2\n1,,3\n", "expected 3 rows"},
-        {",1,2\n1,,3\n2,3,\n1,1,1\n", "expected 3 rows"},
-        {",1\n1,,3\n2,3,\n", "row 1, column 3: expected a number above 0"},
-        {",1,2,9\n1,,3\n2,3,\n", "row 1: expected 3 columns"},
-        {",1,2\n1,,x\n2,3,\n", "row 2, column 3"},
-        {",1,2\n-1,,3\n2,3,\n", "row 2, column 1"},
-    };
-    struct servet_error error;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ck_assert_int_eq(open_matrix(MACHINE_WITH(MATRIX), cases[i].csv, &error), -EINVAL);
-        ck_assert_msg(strstr(error.text, cases[i].says) != NULL, "%s", error.text);
-    }
-    const char *missing = MACHINE_WITH("\"exchange_matrix\": {\"file\": \"none.csv\"}");
-    ck_assert_int_eq(open_matrix(missing, "", &error), -EINVAL);
-    ck_assert_msg(strstr(error.text, "none.csv") != NULL, "%s", error.text);
-}

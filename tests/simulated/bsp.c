@@ -13,9 +13,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "probes/bsp/bsp.h"
+#include "profile/base/cli.h"
 #include "tests/simulated/simulated.h"
 
 /* Vectors of this length reach half the rate: the loop's overhead, as seen of DAXPY. */
@@ -172,10 +172,8 @@ int probe_sim_supersteps(struct machine *simulated, struct bsp_machine *out,
     for (size_t i = 0; i < sim->layer_count; i++) {
         count += sim->layers[i].group_count;
     }
-    struct described *described = calloc(1, sizeof *described + count * sizeof *described->links);
-    if (!described) {
-        return profile_error(error, -ENOMEM, "%s: %s", sim->name, strerror(ENOMEM));
-    }
+    struct described *described =
+        cli_needed(calloc(1, sizeof *described + count * sizeof *described->links));
     described->sim = sim;
     described->pus = &simulated->pus;
     described->link_count = count;

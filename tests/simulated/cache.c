@@ -2,11 +2,11 @@
  * of 512 MiB has millions, a traversal visits few. */
 #include "tests/simulated/simulated.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "probes/cache/model.h"
+#include "profile/base/cli.h"
 
 /* DRRIP: 2-bit predictions; a line comes in as "long" (2), by the thrash-resistant half as
  * "distant" (3) but for one in 32; one row in 32 always follows the one, one in 32 the other
@@ -22,7 +22,7 @@ enum {
 /* The line of a row from before the traversal. */
 #define STRANGER UINT64_MAX
 
-int probe_sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed)
+void probe_sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed)
 {
     for (size_t slot = 0; slot < ways->used; slot++) {
         ways->slot_of[ways->row_of[slot]] = 0;
@@ -32,9 +32,8 @@ int probe_sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, ui
     ways->seed = seed | 1;
     ways->kind = kind;
     if (!ways->slot_of) {
-        ways->slot_of = calloc(kind->sets * kind->slices, sizeof *ways->slot_of);
+        ways->slot_of = cli_needed(calloc(kind->sets * kind->slices, sizeof *ways->slot_of));
     }
-    return ways->slot_of ? 0 : -ENOMEM;
 }
 
 void probe_sim_ways_free(struct sim_ways *ways)
@@ -47,22 +46,14 @@ void probe_sim_ways_free(struct sim_ways *ways)
     memset(ways, 0, sizeof *ways);
 }
 
-static bool widen_array(void **array, size_t bytes)
+static void add_room(struct sim_ways *ways)
 {
-    void *wider = realloc(*array, bytes);
-    *array = wider ? wider : *array;
-    return wider;
-}
-
-static bool add_room(struct sim_ways *ways)
-{
-    size_t room = ways->room ? 2 * ways->room : 256, count = ways->kind->ways;
-    bool enough = widen_array((void **)&ways->row_of, room * sizeof *ways->row_of) &&
-                  widen_array((void **)&ways->lines, room * count * sizeof *ways->lines) &&
-                  widen_array((void **)&ways->marks, room * count * sizeof *ways->marks) &&
-                  widen_array((void **)&ways->trees, room * sizeof *ways->trees);
-    ways->room = enough ? room : ways->room;
-    return enough;
+    const size_t room = ways->room ? 2 * ways->room : 256, lines = room * ways->kind->ways;
+    ways->row_of = cli_needed(realloc(ways->row_of, room * sizeof *ways->row_of));
+    ways->lines = cli_needed(realloc(ways->lines, lines * sizeof *ways->lines));
+    ways->marks = cli_needed(realloc(ways->marks, lines * sizeof *ways->marks));
+    ways->trees = cli_needed(realloc(ways->trees, room * sizeof *ways->trees));
+    ways->room = room;
 }
 
 static uint32_t random_bits(struct sim_ways *ways)
@@ -131,8 +122,8 @@ uint32_t probe_sim_ways_reserve(struct sim_ways *ways, uint64_t line)
     if (ways->slot_of[row]) {
         return ways->slot_of[row] - 1;
     }
-    if (ways->used == ways->room && !add_room(ways)) {
-        return SIM_NO_SLOT;
+    if (ways->used == ways->room) {
+        add_room(ways);
     }
     uint32_t slot = (uint32_t)ways->used++;
     ways->slot_of[row] = slot + 1;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/cli.h"
 #include "tests/simulated/simulated.h"
 
 /* Time of a measurement on the machine itself: measured on the native backend (two virtual cores),
@@ -102,12 +103,12 @@ int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double
 
 static double capacity_of(const struct sim_domain *domain, size_t workers)
 {
-    const struct sim_capacity *row = domain->capacities;
+    const struct sim_capacity *row = domain->kind->capacities;
     size_t i = 0;
-    while (i < domain->capacity_count && row[i].workers <= workers) {
+    while (i < domain->kind->capacity_count && row[i].workers <= workers) {
         i++;
     }
-    if (i == 0 || i == domain->capacity_count) {
+    if (i == 0 || i == domain->kind->capacity_count) {
         return row[i ? i - 1 : 0].bytes_per_s;
     }
     double part =
@@ -132,36 +133,25 @@ static void free_traffic(struct traffic *traffic)
     free(traffic->fixed);
 }
 
-static int make_traffic(const struct sim *sim, const uint32_t *pus, size_t count,
-                        struct traffic *out)
+static struct traffic make_traffic(const struct sim *sim, const uint32_t *pus, size_t count)
 {
-    size_t inside = 0, room = count + 1;
-    *out = (struct traffic){.sim = sim,
-                            .pus = pus,
-                            .count = count,
-                            .first = calloc(sim->domain_count + 1, sizeof *out->first),
-                            .members = malloc(room * sizeof *out->members),
-                            .fixed = calloc(count + 1, sizeof *out->fixed)};
-    int rc = out->first && out->members && out->fixed ? 0 : -ENOMEM;
-    for (size_t d = 0; rc == 0 && d < sim->domain_count; d++) {
-        out->first[d] = inside;
-        if (room < inside + count) {
-            room = 2 * room + count;
-            size_t *more = realloc(out->members, room * sizeof *more);
-            out->members = more ? more : out->members;
-            rc = more ? 0 : -ENOMEM;
-        }
-        for (size_t i = 0; rc == 0 && i < count; i++) {
-            if (profile_set_has(&sim->domains[d].pus, pus[i])) {
-                out->members[inside++] = i;
+    size_t inside = 0;
+    struct traffic it = {
+        .sim = sim,
+        .pus = pus,
+        .count = count,
+        .first = cli_needed(calloc(sim->domain_count + 1, sizeof *it.first)),
+        .members = cli_needed(malloc((sim->domain_count * count + 1) * sizeof *it.members)),
+        .fixed = cli_needed(calloc(count + 1, sizeof *it.fixed))};
+    for (size_t d = 0; d < sim->domain_count; d++) {
+        for (size_t i = 0; i < count; i++) {
+            if (profile_set_has(sim->domains[d].pus, pus[i])) {
+                it.members[inside++] = i;
             }
         }
-        out->first[d + 1] = inside;
+        it.first[d + 1] = inside;
     }
-    if (rc < 0) {
-        free_traffic(out);
-    }
-    return rc;
+    return it;
 }
 
 /* The rest for each worker whose rate still grows; INFINITY if none does. */
@@ -196,14 +186,12 @@ static size_t fix_rates(struct traffic *traffic, size_t limit, double level, dou
     return fixed;
 }
 
-static int share_local_bandwidth(const struct sim *sim, const uint32_t *pus, size_t count,
-                                 double *rates)
+static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, size_t count,
+                                  double *rates)
 {
-    struct traffic traffic;
-    int rc = make_traffic(sim, pus, count, &traffic);
-    size_t open = rc == 0 ? count : 0;
+    FREED_BY(free_traffic) struct traffic traffic = make_traffic(sim, pus, count);
     memset(rates, 0, count * sizeof *rates);
-    while (open > 0) {
+    for (size_t open = count; open > 0;) {
         /* The rate at which the next limit is reached: a PU's own or a domain's. */
         double level = INFINITY;
         size_t limit = sim->domain_count;
@@ -219,10 +207,6 @@ static int share_local_bandwidth(const struct sim *sim, const uint32_t *pus, siz
         }
         open -= fix_rates(&traffic, limit, level, rates);
     }
-    if (rc == 0) {
-        free_traffic(&traffic);
-    }
-    return rc;
 }
 
 /* Each has as much less as all want too much. */
@@ -241,7 +225,8 @@ static void limit_node(const struct sim_node *node, size_t count, double *rates)
 static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *pus, size_t count,
                            double *rates)
 {
-    int rc = share_local_bandwidth(sim, pus, count, rates);
+    int rc = 0;
+    share_local_bandwidth(sim, pus, count, rates);
     for (size_t i = 0; i < count && rc == 0; i++) {
         const struct sim_node *own = node_at(sim, -1, pus[i]);
         bool far = numa >= 0 && own && own->os_index != (uint32_t)numa;
@@ -451,11 +436,7 @@ int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine
                                  struct servet_error *error)
 {
     struct machine machine = {.ops = &simulated_ops, .name = "simulated"};
-    struct sim *sim = calloc(1, sizeof *sim);
-    if (!sim) {
-        return profile_error(error, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
-    }
-    machine.state = sim;
+    struct sim *sim = machine.state = cli_needed(calloc(1, sizeof *sim));
     sim->random.state = seed;
     int rc = probe_sim_load(path, sim, &machine, error);
     if (rc < 0) {

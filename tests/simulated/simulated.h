@@ -8,7 +8,8 @@
 #include "profile/model.h"
 
 /* A machine out of a JSON description (tests/fixtures/machines/README.md). `seed` drives its noise
- * and page placement. -ENOENT …, -EINVAL with file and place. */
+ * and page placement. -ENOENT …, -EINVAL with file and place. Here and below the program ends where
+ * there is no memory: a test has nothing to ask then. */
 int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine *out,
                                  struct servet_error *error);
 /* Its supersteps (bsp.c): words over the links of its layers. -EINVAL: none are described. */
@@ -92,9 +93,8 @@ struct sim_capacity {
 /* Memory traffic of these PUs together is limited; domains may nest (core, L3, link of a die, bus,
  * cell, NUMA node, package, machine). */
 struct sim_domain {
-    struct profile_set pus; /* borrowed from its kind, as the capacities */
-    const struct sim_capacity *capacities;
-    size_t capacity_count;
+    const struct profile_set *pus; /* its kind's, or one of its groups */
+    const struct sim_domain_kind *kind;
 };
 
 /* As the description has them: one domain, or several alike. */
@@ -212,8 +212,7 @@ struct sim {
     struct machine_times times;
 };
 
-/* Reads and checks a description; fills the machine's public fields (pus, declared, page sizes) as
- * well. */
+/* Reads a description; fills the machine's public fields (pus, declared, page sizes) as well. */
 int probe_sim_load(const char *path, struct sim *sim, struct machine *machine,
                    struct servet_error *error);
 void probe_sim_free(struct sim *sim);
@@ -223,7 +222,7 @@ void probe_sim_free(struct sim *sim);
 int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
                         double *bytes_per_s);
 
-/* Seconds per access of each PU in a traversal, without noise. 0 or -ENOMEM. */
+/* Seconds per access of each PU in a traversal, without noise. 0, -EACCES as above. */
 int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what, const uint32_t *pus,
                        size_t count, double *seconds_per_access);
 
@@ -256,11 +255,11 @@ struct sim_ways {
     uint32_t seed;
 };
 
-/* An empty cache without slots; the first call for zeroed memory allocates. 0 or -ENOMEM. */
-int probe_sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed);
+/* An empty cache without slots; the first call for zeroed memory allocates. */
+void probe_sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed);
 void probe_sim_ways_free(struct sim_ways *ways);
 
-/* The slot of the line's row, given out if it has none; SIM_NO_SLOT: no memory. */
+/* The slot of the line's row, given out if it has none. */
 uint32_t probe_sim_ways_reserve(struct sim_ways *ways, uint64_t line);
 /* SIM_NO_SLOT: the row is none of this traversal's. */
 uint32_t probe_sim_ways_slot(const struct sim_ways *ways, uint64_t line);
@@ -271,19 +270,6 @@ bool probe_sim_ways_hit(struct sim_ways *ways, uint32_t slot, uint64_t line);
 uint64_t probe_sim_ways_fill(struct sim_ways *ways, uint32_t slot, uint64_t line);
 void probe_sim_ways_remove(struct sim_ways *ways, uint32_t slot, uint64_t line);
 
-/* -- reading a description -- */
-
 extern const struct profile_object probe_sim_description; /* fields.c; struct sim */
-
-/* Promises between fields are checked after each field was read and is in its range. The first
- * error sticks; later checks are ignored. */
-struct sim_reader {
-    const char *path;
-    struct servet_error *error;
-    int failed;
-};
-
-/* The times between the machine's PUs, if the description names a file of them. */
-void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim);
 
 #endif

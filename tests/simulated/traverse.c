@@ -1,10 +1,10 @@
 /* A traversal played through the caches of a simulated machine, line by line. Only a sample of the
  * sets is played where sets cannot disturb one another: that keeps a working set of hundreds of
  * MiB within milliseconds. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "profile/base/cli.h"
 #include "tests/simulated/simulated.h"
 
 /* A turn through the working set is simulated until one gives what the last one gave (the steady
@@ -139,28 +139,22 @@ static void add_nodes(const struct machine_traversal *what, const struct sim_sam
     }
 }
 
-static int make_stream(struct sim *sim, const struct machine_traversal *what, size_t index,
-                       struct sim_stream *stream)
+static void make_stream(struct sim *sim, const struct machine_traversal *what, size_t index,
+                        struct sim_stream *stream)
 {
     struct random random = {what->seed * 977 + stream->position};
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
     size_t page = huge ? sim->huge_page_bytes : sim->page_bytes, pages = what->bytes / page + 2;
     struct sim_sample sample = choose_sample(sim, what);
     size_t nodes = (what->bytes / sample.span + 1) * (sample.kept / what->stride_bytes);
-    uint64_t *frames = malloc(pages * sizeof *frames);
-    stream->nodes = malloc(nodes * sizeof *stream->nodes);
-    if (!frames || !stream->nodes) {
-        free(frames);
-        return -ENOMEM;
-    }
+    FREED uint64_t *frames = cli_needed(malloc(pages * sizeof *frames));
+    stream->nodes = cli_needed(malloc((nodes + 1) * sizeof *stream->nodes));
     uint64_t base = (index + 1) << 44; /* every PU's set is its own memory */
     choose_frames(sim, &random, page, frames, pages);
     add_nodes(what, &sample, &(struct memory){frames, page, base}, stream);
-    free(frames);
     if (what->order != MACHINE_STRIDE) {
         random_shuffle(&random, stream->nodes, stream->count, sizeof *stream->nodes);
     }
-    return 0;
 }
 
 /* -- caches -- */
@@ -186,13 +180,10 @@ static struct sim_ways *ways_of(const struct stage *stage, size_t depth, size_t 
 /* Looks up once where each line goes, instead of at each visit. Whatever chooses its set, a line is
  * known by its physical address: what a virtually indexed level evicts goes to a cache of victims.
  */
-static int find_places(const struct stage *stage, struct sim_stream *stream)
+static void find_places(const struct stage *stage, struct sim_stream *stream)
 {
     const size_t depth = stream->path->depth;
-    stream->places = malloc((stream->count * depth + 1) * sizeof *stream->places);
-    if (!stream->places) {
-        return -ENOMEM;
-    }
+    stream->places = cli_needed(malloc((stream->count * depth + 1) * sizeof *stream->places));
     for (size_t i = 0; i < stream->count; i++) {
         for (size_t level = 0; level < depth; level++) {
             const struct sim_cache *cache = cache_of(stage, level, stream->position);
@@ -201,13 +192,9 @@ static int find_places(const struct stage *stage, struct sim_stream *stream)
             const uint64_t line = line_at(cache, stream->nodes[i].physical);
             uint32_t slot =
                 probe_sim_ways_reserve(ways_of(stage, level, stream->position), line_at(cache, by));
-            if (slot == SIM_NO_SLOT) {
-                return -ENOMEM;
-            }
             stream->places[i * depth + level] = (struct sim_place){line, slot};
         }
     }
-    return 0;
 }
 
 /* A line that an inclusive cache evicts leaves the caches before it. A virtually indexed one is
@@ -339,34 +326,26 @@ static double tlb_seconds(const struct sim *sim, const struct machine_traversal 
     return seconds;
 }
 
-static int make_stage(struct sim *sim, struct stage *stage)
+static struct stage make_stage(struct sim *sim)
 {
-    *stage = (struct stage){.sim = sim, .random = {random_next(&sim->random)}};
-    stage->neighbour = random_unit(&sim->random) < sim->noise.neighbour_probability;
-    stage->sibling =
-        !stage->neighbour && random_unit(&sim->random) < sim->noise.sibling_probability;
+    struct stage stage = {.sim = sim, .random = {random_next(&sim->random)}};
+    stage.neighbour = random_unit(&sim->random) < sim->noise.neighbour_probability;
+    stage.sibling = !stage.neighbour && random_unit(&sim->random) < sim->noise.sibling_probability;
     for (size_t i = 0; i < sim->cache_count; i++) {
-        const struct sim_cache *cache = &sim->caches[i];
-        sim->ways[i] = sim->ways[i] ? sim->ways[i] : calloc(cache->instances, sizeof **sim->ways);
         if (!sim->ways[i]) {
-            return -ENOMEM;
+            sim->ways[i] = cli_needed(calloc(sim->caches[i].instances, sizeof **sim->ways));
         }
     }
-    return 0;
+    return stage;
 }
 
 /* Empties the caches in front of the PU. */
-static int clear_caches(struct stage *stage, size_t position)
+static void clear_caches(struct stage *stage, size_t position)
 {
     for (size_t i = 0; i < stage->sim->paths[position].depth; i++) {
-        uint32_t seed = (uint32_t)random_next(&stage->random);
-        int rc =
-            probe_sim_ways_clear(ways_of(stage, i, position), cache_of(stage, i, position), seed);
-        if (rc < 0) {
-            return rc;
-        }
+        probe_sim_ways_clear(ways_of(stage, i, position), cache_of(stage, i, position),
+                             (uint32_t)random_next(&stage->random));
     }
-    return 0;
 }
 
 /* Turns in succession that are to give what the one before gave. A policy of ages overshoots, and
@@ -410,29 +389,27 @@ static void run(struct stage *stage, const struct machine_traversal *what,
 int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what, const uint32_t *pus,
                        size_t count, double *seconds_per_access)
 {
-    FREED struct sim_stream *streams = calloc(count, sizeof *streams);
-    struct stage stage;
-    int rc = streams ? make_stage(sim, &stage) : -ENOMEM;
+    FREED struct sim_stream *streams = cli_needed(calloc(count, sizeof *streams));
+    struct stage stage = make_stage(sim);
+    int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
         const size_t position = profile_set_position(&sim->pus, pus[i]);
+        double rate;
         streams[i].position = position;
         streams[i].path = &sim->paths[position];
         streams[i].tlb_seconds = tlb_seconds(sim, what, pus[i]);
-        double rate;
         rc = probe_sim_memory_of(sim, what->on_node ? what->numa : -1, pus[i],
                                  &streams[i].memory_seconds, &rate);
-        if (rc == 0) {
-            const bool made = make_stream(sim, what, i, &streams[i]) == 0;
-            rc = made ? clear_caches(&stage, position) : -ENOMEM;
-        }
+        make_stream(sim, what, i, &streams[i]);
+        clear_caches(&stage, position);
     }
     for (size_t i = 0; i < count && rc == 0; i++) {
-        rc = find_places(&stage, &streams[i]);
+        find_places(&stage, &streams[i]);
     }
     if (rc == 0) {
         run(&stage, what, streams, count, seconds_per_access);
     }
-    for (size_t i = 0; streams && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         free(streams[i].nodes);
         free(streams[i].places);
     }
