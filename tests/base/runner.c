@@ -91,11 +91,32 @@ void set_tests(struct tests_options options)
     registered.all = options;
 }
 
+/* The tool or file that a test needs and has not here; NULL: it has all. */
+static const char *missing_of(const struct test_options *options)
+{
+    char command[256];
+    if (options->tool) {
+        snprintf(command, sizeof command, "command -v %s >/dev/null", options->tool);
+        if (system(command) != 0) {
+            return options->tool;
+        }
+    }
+    return options->file && access(options->file, R_OK) < 0 ? options->file : NULL;
+}
+
 /* Why the test is left out here, NULL: it is not. */
 static const char *left_out(const struct test_options *options)
 {
-    if (options->not_emulated && is_emulated()) {
-        return options->not_emulated;
+    const char *not_emulated =
+        options->not_emulated ? options->not_emulated : registered.all.not_emulated;
+    if (not_emulated && is_emulated()) {
+        return not_emulated;
+    }
+    if (options->not_sanitized && options->sanitized) {
+        return options->not_sanitized;
+    }
+    if (missing_of(options)) {
+        return missing_of(options);
     }
     bool foreign = options->starts_programs && (is_emulated() || is_of_fewer_bits());
     return foreign ? "it starts programs of this machine" : NULL;

@@ -27,16 +27,25 @@
 struct test_options {
     int loops; /* it runs so many times, with _i from 0 */
     /* Why it is left out under qemu-user, an emulator of single programs
-     * (packaging/cross/foreign). */
-    const char *not_emulated;
+     * (packaging/cross/foreign); and where everything is built with a sanitizer. */
+    const char *not_emulated, *not_sanitized;
+    const char *tool, *file; /* in $PATH, and anywhere, without which it is left out */
     /* It starts this machine's own shell, Python, Java or the like under the shim: left out where
      * the shim is of another architecture than they (i386 on x86-64 too). */
     bool starts_programs;
+    bool sanitized; /* as TEST() has it */
 };
+
+#ifdef SANITIZERS
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
 
 /* Options of all tests of a program. */
 struct tests_options {
     int seconds;                            /* limit of each test; 0: as runner.c has it */
+    const char *not_emulated;               /* of those that do not say so themselves */
     void (*begin)(void);                    /* once, before the first test; may end the program */
     void (*setup)(void), (*teardown)(void); /* in the process of each test, before and after it */
 };
@@ -50,7 +59,7 @@ void set_tests(struct tests_options options);
     static const TTest name##_ttest = {#name, name##_fn, __FILE__, __LINE__};                      \
     __attribute__((constructor)) static void name##_add(void)                                      \
     {                                                                                              \
-        add_test(&name##_ttest, (struct test_options){__VA_ARGS__});                               \
+        add_test(&name##_ttest, (struct test_options){.sanitized = SANITIZED, __VA_ARGS__});       \
     }                                                                                              \
     static void name##_fn(int _i __attribute__((unused)))
 

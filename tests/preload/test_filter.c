@@ -19,14 +19,11 @@
 #include "tests/preload/programs/filter.h"
 
 #define PROGRAM PROGRAMS "/odd"
+#define ASKS "a sanitizer asks for the mask itself, and dies without the shim"
 
 /* As systemd's SystemCallFilter. */
-TEST(a_filter_that_kills_leaves_a_program_as_without_the_shim, .loops = 3,
-     .not_emulated = "qemu-user has no seccomp()")
+TEST(a_filter_that_kills_leaves_a_program_as_without_the_shim, .loops = 3, .not_sanitized = ASKS)
 {
-#ifdef SANITIZERS
-    return; /* their runtime asks for the mask itself, and dies without the shim */
-#endif
     static const char *const calls[] = {"sched_getaffinity", "sched_setaffinity", "fcntl"};
     static const char *const ways[] = {"kill", "trap"};
     for (size_t way = 0; way < 2; way++) {
@@ -51,11 +48,8 @@ TEST(a_filter_that_kills_leaves_a_program_as_without_the_shim, .loops = 3,
 
 /* Seen red for clone, wait4, getpid, gettid, readlink and more, with the watch for close_range. */
 TEST(whichever_call_a_filter_kills_for_a_program_of_threads_lives, .loops = 8,
-     .not_emulated = "qemu-user has no seccomp()")
+     .not_sanitized = ASKS)
 {
-#ifdef SANITIZERS
-    return;
-#endif
     enum { CALLS = 463, LAST_OLD = 334, FIRST_NEW = 424 }; /* between them x86-64 has none */
     const char *const *const changes[] = {
         CHANGES(child_registry, "SERVET_WATCH=1", "SERVET_MEMBIND=local", child_report),
@@ -85,11 +79,8 @@ TEST(whichever_call_a_filter_kills_for_a_program_of_threads_lives, .loops = 8,
 /* Seen red for each of these, with threads or without. A program without threads is killed at its
  * end where a filter kills for what makes threads: rt_sigprocmask, clone3, futex. */
 TEST(lines_that_are_asked_for_are_no_calls_that_a_filter_kills_for, .loops = 2,
-     .not_emulated = "qemu-user has no seccomp()")
+     .not_sanitized = ASKS)
 {
-#ifdef SANITIZERS
-    return;
-#endif
     static const int calls[] = {SYS_write,  SYS_ppoll,   SYS_rt_sigpending, SYS_getpid,
                                 SYS_wait4,  SYS_getppid, SYS_getrandom,     SYS_sched_getaffinity,
                                 SYS_tgkill, SYS_fcntl};
@@ -105,7 +96,7 @@ TEST(lines_that_are_asked_for_are_no_calls_that_a_filter_kills_for, .loops = 2,
 }
 
 /* As a container's: what it refuses otherwise is an error. */
-TEST(a_filter_that_spares_the_shim_changes_nothing, .not_emulated = "qemu-user has no seccomp()")
+TEST(a_filter_that_spares_the_shim_changes_nothing)
 {
     child_run_preloaded(&plain, CHANGES(child_registry), ARGV(PROGRAM, "allowed"));
     child_run_preloaded(&child, CHANGES(child_registry),
@@ -120,12 +111,8 @@ TEST(a_filter_that_spares_the_shim_changes_nothing, .not_emulated = "qemu-user h
 }
 
 /* Seen red: the main thread waited for ever, for the lock, and for the other's call to end. */
-TEST(nobody_waits_for_a_thread_that_was_killed_alone, .loops = 2,
-     .not_emulated = "qemu-user has no seccomp()")
+TEST(nobody_waits_for_a_thread_that_was_killed_alone, .loops = 2, .not_sanitized = ASKS)
 {
-#ifdef SANITIZERS
-    return;
-#endif
     run_preloaded(CHANGES(child_registry, "SERVET_VERBOSE=1"),
                   ARGV(PROGRAM, "killed", _i ? "call" : "lock"), NULL);
     child_says(&child, "count 0 1\n");
@@ -191,7 +178,7 @@ static void copy_nothing(void)
     must(waitpid(-1, NULL, __WALL) == -1 && errno == ECHILD, 5);
 }
 
-TEST(nothing_of_the_program_is_copied, .not_emulated = "qemu-user has no seccomp()")
+TEST(nothing_of_the_program_is_copied)
 {
     static const unsigned kills[] = {SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | EPERM,
                                      SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_THREAD,
@@ -204,27 +191,27 @@ TEST(nothing_of_the_program_is_copied, .not_emulated = "qemu-user has no seccomp
 }
 
 /* The number of the release alone: a child that shares its memory and is killed would take this
- * process along there. */
-static void copy_all(void)
+ * process along there. Ends well where no file may be mounted. */
+static void be_release(const char *number)
 {
-    const char *old = scratch_file("release", "5.15.0-generic\n");
+    const char *old = scratch_file("release", "%s", number);
     must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
              mount(old, "/proc/sys/kernel/osrelease", NULL, MS_BIND, NULL) == 0,
          0);
-    is_spared = false;
-    killing = SECCOMP_RET_KILL_PROCESS;
-    must(REFUSE(killing, BY_PRCTL, SYS_sched_setaffinity) == 0, 2);
+}
+
+static void copy_all(void)
+{
+    be_release("5.15.0-generic\n");
+    must(REFUSE(SECCOMP_RET_KILL_PROCESS, BY_PRCTL, SYS_sched_setaffinity) == 0, 2);
     must(!pin_filter_spares_us(&ignored), 3);
     must(waitpid(-1, NULL, __WALL) == -1 && errno == ECHILD, 5);
 }
 
 static void spare_a_copy(void)
 {
-    const char *old = scratch_file("release", "4.18.0\n");
     char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-             mount(old, "/proc/sys/kernel/osrelease", NULL, MS_BIND, NULL) == 0,
-         0);
+    be_release("4.18.0\n");
     *page = 1;
     must(REFUSE(SECCOMP_RET_ERRNO | EPERM, BY_PRCTL, SYS_acct) == 0, 2);
     must(pin_filter_spares_us(&ignored), 3);
@@ -233,8 +220,7 @@ static void spare_a_copy(void)
     must(minor_faults() > before, 4);
 }
 
-TEST(where_a_core_is_of_all_who_share_memory_the_child_has_a_copy,
-     .not_emulated = "qemu-user has no seccomp()")
+TEST(where_a_core_is_of_all_who_share_memory_the_child_has_a_copy)
 {
     in_a_process(copy_all);
     in_a_process(spare_a_copy);
@@ -262,8 +248,7 @@ static void wait_a_moment(void)
 }
 
 /* Seen red: it waited for ever, with all signals blocked. */
-TEST(a_call_that_nobody_answers_is_waited_for_a_moment,
-     .not_emulated = "qemu-user has no seccomp()")
+TEST(a_call_that_nobody_answers_is_waited_for_a_moment)
 {
     static const unsigned calls[] = {SYS_sched_setaffinity, SYS_fcntl, SYS_getpid, SYS_close_range};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -286,8 +271,7 @@ static void leave_no_core(void)
 }
 
 /* Seen red: seconds for each gigabyte. */
-TEST(a_child_that_is_killed_leaves_no_core, .not_emulated = "qemu-user has no seccomp()",
-     .starts_programs = true)
+TEST(a_child_that_is_killed_leaves_no_core, .starts_programs = true)
 {
     in_a_process(leave_no_core);
 }
@@ -309,9 +293,10 @@ static void join_many_groups(void)
     must(pin_filter_is_there(), 4);
 }
 
-TEST(a_filter_is_seen_behind_any_number_of_groups, .not_emulated = "qemu-user has no seccomp()")
+TEST(a_filter_is_seen_behind_any_number_of_groups)
 {
     in_a_process(join_many_groups);
 }
 
-TESTS(.begin = here_need_two_pus, .setup = child_setup)
+TESTS(.begin = here_need_two_pus, .setup = child_setup,
+      .not_emulated = "qemu-user has no seccomp()")

@@ -17,11 +17,8 @@ static void expect_nothing(const char *const *changes, const char *const *argv)
     ck_assert_str_eq(child.out, "");
 }
 
-TEST(the_smallest_stacks_suffice)
+TEST(the_smallest_stacks_suffice, .not_sanitized = "its own part of a thread does not fit")
 {
-#ifdef SANITIZERS
-    return; /* their own part of a thread does not fit */
-#endif
     expect_nothing(CHANGES(child_registry, child_report), ARGV(PROGRAM, "small"));
     run_preloaded(CHANGES("SERVET_PROFILE=/nonexistent", "SERVET_VERBOSE=1"),
                   ARGV(PROGRAM, "small"), NULL);
@@ -29,18 +26,16 @@ TEST(the_smallest_stacks_suffice)
 
 /* Nobody can ask how much is left of such a stack, and a plan takes more than it has. */
 TEST(a_coroutine_may_make_the_first_thread,
-     .not_emulated = "the emulator maps memory beside the first thread's stack")
+     .not_emulated = "the emulator maps memory beside the first thread's stack",
+     .not_sanitized = "it does not know the stack")
 {
-#ifndef SANITIZERS
     expect_nothing(CHANGES(child_registry), ARGV(PROGRAMS "/coroutine", "main"));
-#endif
 }
 
-TEST(a_coroutine_of_a_forked_child_may_make_the_first_thread)
+TEST(a_coroutine_of_a_forked_child_may_make_the_first_thread,
+     .not_sanitized = "it does not know the stack")
 {
-#ifndef SANITIZERS
     expect_nothing(CHANGES(child_registry), ARGV(PROGRAMS "/coroutine", "child"));
-#endif
 }
 
 TEST(a_thousand_threads_at_once_are_placed)
@@ -55,12 +50,9 @@ TEST(a_thread_that_cannot_be_made_leaves_no_trace)
 }
 
 /* A filter that kills for what the shim would call, set in each of the two ways. */
-TEST(a_sandbox_of_the_program_is_not_touched)
+TEST(a_sandbox_of_the_program_is_not_touched, .not_sanitized = "it opens files at the end")
 {
     static const char *const ways[] = {"prctl", "syscall"};
-#ifdef SANITIZERS
-    return; /* they open files at the end */
-#endif
     const char *expected = formatted("count 0 %zu\n", here_pus());
     for (size_t i = 0; i < 2; i++) {
         child_run_preloaded(&child, CHANGES(child_registry, child_report),
@@ -76,11 +68,9 @@ TEST(a_sandbox_of_the_program_is_not_touched)
 }
 
 /* No file may grow; one file beside the standard ones, which the loader needs too. */
-TEST(limits_of_the_shell_cost_a_few_lines_at_most, .starts_programs = true)
+TEST(limits_of_the_shell_cost_a_few_lines_at_most, .starts_programs = true,
+     .not_sanitized = "it reads files of its own")
 {
-#ifdef SANITIZERS
-    return; /* they read files of their own */
-#endif
     expect_nothing(CHANGES(child_registry, child_report),
                    ARGV("/bin/sh", "-c", "ulimit -f 0; exec " PROGRAM " many 3"));
     run_preloaded(CHANGES(child_registry, child_report),
@@ -159,11 +149,9 @@ TEST(who_is_not_seen_by_others_leaves_its_threads, .loops = 2, .starts_programs 
 }
 
 /* A container with nothing in it but the program. */
-TEST(without_proc_and_sys_a_program_runs_unpinned, .starts_programs = true)
+TEST(without_proc_and_sys_a_program_runs_unpinned, .starts_programs = true,
+     .not_sanitized = "it reads /proc")
 {
-#ifdef SANITIZERS
-    return; /* they read /proc */
-#endif
     static const char script[] =
         "mount -t tmpfs none /sys && mount -t tmpfs none /proc && exec \"$@\"";
     if (system("unshare --mount true 2>/dev/null") != 0) {
@@ -195,11 +183,9 @@ static bool run_in_container(const char *masks, char where[2][256])
 }
 
 /* What Docker and Podman hide, what hardened runtimes hide besides, and a cpuset. */
-TEST(in_a_container_threads_are_pinned_within_its_cpuset)
+TEST(in_a_container_threads_are_pinned_within_its_cpuset,
+     .not_sanitized = "what makes the container is not under it")
 {
-#ifdef SANITIZERS
-    return; /* their runtimes would have to be preloaded into what makes the container, too */
-#endif
     static const char *const masks[] = {
         "mount -t tmpfs none /sys/firmware && mount -t tmpfs none /sys/devices/virtual && "
         "mount -t tmpfs none /proc/bus",
@@ -222,11 +208,9 @@ TEST(in_a_container_threads_are_pinned_within_its_cpuset)
 }
 
 /* Where the processors themselves are hidden, nothing is said: each program of a sandbox would. */
-TEST(in_a_container_without_sys_threads_are_not_pinned)
+TEST(in_a_container_without_sys_threads_are_not_pinned,
+     .not_sanitized = "what makes the container is not under it")
 {
-#ifdef SANITIZERS
-    return;
-#endif
     char where[2][256];
     if (!run_in_container("mount -t tmpfs none /sys", where)) {
         return;
@@ -236,11 +220,9 @@ TEST(in_a_container_without_sys_threads_are_not_pinned)
 }
 
 /* The tool and what it looks at are both under the shim. */
-TEST(debuggers_and_tracers_see_the_program_that_they_would_see, .starts_programs = true)
+TEST(debuggers_and_tracers_see_the_program_that_they_would_see, .starts_programs = true,
+     .not_sanitized = "a tool does not run below another one")
 {
-#ifdef SANITIZERS
-    return; /* they do not run below another one */
-#endif
     if (is_installed("strace")) {
         expect_nothing(NULL, ARGV("strace", "-f", "-o", "/dev/null", PROGRAM, "many", "3"));
     }

@@ -1,40 +1,33 @@
 /* Other people's programs under the shim: does what they do themselves with masks count, do they
  * hear what they would hear without it, and does a sandbox of theirs stay unharmed? */
-#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
 #define PROGRAM PROGRAMS "/stranger"
 
-static char whole[256];
-
-static void setup(void)
-{
-    child_run(&plain, NULL, ARGV(PROGRAM, "probe"));
-    child_worker(&plain, 0, 0, whole, sizeof whole);
-}
-
 static void run(const char *what, const char *pu)
 {
     run_preloaded(NULL, ARGV(PROGRAM, what, pu), "silent");
 }
 
-static void expect_whole(int thread)
+static void expect_all(int thread)
 {
-    char pus[256];
-    child_worker(&child, 0, thread, pus, sizeof pus);
-    ck_assert_msg(strcmp(pus, whole) == 0, "thread %d: %s, expected %s", thread, pus, whole);
+    child_expect_pus(&child, 0, thread, all_pus);
+}
+
+static void expect_both(uint32_t pu)
+{
+    child_expect(&child, 0, 0, pu);
+    child_expect(&child, 0, 1, pu);
 }
 
 TEST(a_mask_from_outside_wins_before_the_first_thread, .starts_programs = true)
 {
     run("outside", order_text[1]);
-    child_expect(&child, 0, 1, order[1]);
-    child_expect(&child, 0, 0, order[1]);
+    expect_both(order[1]);
     run("outside", order_text[0]);
-    child_expect(&child, 0, 1, order[0]);
-    child_expect(&child, 0, 0, order[0]);
+    expect_both(order[0]);
 }
 
 TEST(a_mask_that_the_program_sets_wins_before_the_first_thread)
@@ -46,9 +39,9 @@ TEST(a_mask_that_the_program_sets_wins_before_the_first_thread)
 TEST(the_child_of_a_process_without_threads_is_placed_and_not_its_parent)
 {
     child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/odd", "prefork"));
-    expect_whole(0);
+    expect_all(0);
     child_expect(&child, 0, 1, order[1]);
-    expect_whole(2);
+    expect_all(2);
 }
 
 TEST(default_attributes_win)
@@ -60,8 +53,7 @@ TEST(default_attributes_win)
 TEST(a_mask_set_while_a_child_is_made_stays, .starts_programs = true)
 {
     run("system", order_text[1]);
-    child_expect(&child, 0, 0, order[1]);
-    child_expect(&child, 0, 1, order[1]);
+    expect_both(order[1]);
 }
 
 TEST(a_worker_that_binds_itself_is_the_programs)
@@ -85,30 +77,29 @@ TEST(asking_for_filters_changes_nothing)
 {
     run("probe", NULL);
     child_expect(&child, 0, 1, order[1]);
-    expect_whole(0);
+    expect_all(0);
 }
 
-#ifndef SANITIZERS /* the filter kills for what their runtime asks, too */
+#define SANDBOX                                                                                    \
+    .not_emulated = "qemu-user has no seccomp()",                                                  \
+    .not_sanitized = "the filter kills for what its runtime asks, too"
+
 /* By prctl() and by seccomp(). */
-TEST(a_worker_that_shuts_itself_in_is_alone_in_it, .loops = 2,
-     .not_emulated = "qemu-user has no seccomp()")
+TEST(a_worker_that_shuts_itself_in_is_alone_in_it, .loops = 2, SANDBOX)
 {
     run("worker", _i ? "0" : NULL);
-    expect_whole(3);
+    expect_all(3);
     child_expect(&child, 0, 1, order[1]);
-    expect_whole(0);
+    expect_all(0);
 }
-#endif
 
-#ifndef SANITIZERS /* the filter kills for what their runtime asks, too */
-TEST(a_sandbox_of_all_leaves_nobody_on_one_pu, .not_emulated = "qemu-user has no seccomp()")
+TEST(a_sandbox_of_all_leaves_nobody_on_one_pu, SANDBOX)
 {
     run("everybody", NULL);
     for (int thread = 0; thread < 4; thread++) {
-        expect_whole(thread);
+        expect_all(thread);
     }
 }
-#endif
 
 TEST(a_vfork_child_that_shuts_itself_in_is_not_killed, .starts_programs = true)
 {
@@ -117,7 +108,9 @@ TEST(a_vfork_child_that_shuts_itself_in_is_not_killed, .starts_programs = true)
     child_expect(&child, 0, 1, order[1]);
 }
 
-#ifndef SANITIZERS /* other people's programs do not bring a sanitizer's runtime */
+/* -- other people's programs, which do not bring a sanitizer's runtime -- */
+
+#define OF_OTHERS .starts_programs = true, .not_sanitized = "they do not bring its runtime"
 
 static void expect_the_same(const char *const *argv)
 {
@@ -129,46 +122,38 @@ static void expect_the_same(const char *const *argv)
     ck_assert_ptr_null(strstr(child.err, "PU"));
 }
 
-TEST(java_is_left_alone, .starts_programs = true)
+TEST(java_is_left_alone, OF_OTHERS, .tool = "javac")
 {
-    if (is_installed("java") && is_installed("javac")) {
-        expect_the_same(ARGV("java", "-XX:TieredStopAtLevel=1", "-Xshare:auto", JAVA_SOURCE));
-    }
+    expect_the_same(ARGV("java", "-XX:TieredStopAtLevel=1", "-Xshare:auto", JAVA_SOURCE));
 }
 
-TEST(node_is_left_alone, .starts_programs = true)
+TEST(node_is_left_alone, OF_OTHERS, .tool = "node")
 {
     static const char script[] = "const os = require('os'), w = require('worker_threads');"
                                  "const say = () => console.log('count', os.availableParallelism ? "
                                  "os.availableParallelism() : 0, os.cpus().length);"
                                  "say(); require('fs').readFile('/dev/null', () => {"
                                  "new w.Worker('0', {eval: true}).on('exit', say); });";
-    if (is_installed("node")) {
-        expect_the_same(ARGV("node", "-e", script));
-    }
+    expect_the_same(ARGV("node", "-e", script));
 }
 
-TEST(ruby_is_left_alone, .starts_programs = true)
+TEST(ruby_is_left_alone, OF_OTHERS, .tool = "ruby")
 {
-    if (is_installed("ruby")) {
-        expect_the_same(ARGV("ruby", "-retc", "-e",
-                             "count = -> { puts \"count #{Etc.nprocessors}\" }; count.();"
-                             "Thread.new(&count).join; count.()"));
-    }
+    expect_the_same(ARGV("ruby", "-retc", "-e",
+                         "count = -> { puts \"count #{Etc.nprocessors}\" }; count.();"
+                         "Thread.new(&count).join; count.()"));
 }
 
-TEST(erlang_is_left_alone, .starts_programs = true)
+TEST(erlang_is_left_alone, OF_OTHERS, .tool = "erl")
 {
     static const char script[] =
         "[io:format(\"count ~p~n\", [erlang:system_info(What)]) || What <- "
         "[schedulers_online, logical_processors_available]], halt().";
-    if (is_installed("erl")) {
-        expect_the_same(ARGV("erl", "-noshell", "-eval", script));
-    }
+    expect_the_same(ARGV("erl", "-noshell", "-eval", script));
 }
 
 /* Python is placed, and what it says to the kernel itself counts. */
-TEST(python_binds_itself_and_knows_it, .starts_programs = true)
+TEST(python_binds_itself_and_knows_it, OF_OTHERS, .tool = "python3")
 {
     const char *script =
         formatted("import os, threading\n"
@@ -180,15 +165,10 @@ TEST(python_binds_itself_and_knows_it, .starts_programs = true)
                   "print(len(os.sched_getaffinity(0)))\n"
                   "print([l for l in open('/proc/self/status') if 'allowed_list' in l][0])",
                   order[1], order[1], order_pair);
-    if (!is_installed("python3")) {
-        return;
-    }
     child_run(&plain, NULL, ARGV("taskset", "-c", order_pair, "python3", "-c", script));
     child_run_preloaded(&child, NULL, ARGV("taskset", "-c", order_pair, "python3", "-c", script));
     ck_assert_msg(strstr(plain.out, "True\n2\n"), "%s%s", plain.out, plain.err);
     ck_assert_str_eq(child.out, plain.out);
 }
 
-#endif
-
-TESTS(.begin = here_need_two_pus, .setup = setup)
+TESTS(.begin = here_need_two_pus)
