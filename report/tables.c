@@ -259,7 +259,7 @@ void report_html_advice(struct page *page)
     for (int i = 0; i < 2; i++) {
         const struct map_suggest_request request = {.priority = i ? MAP_COMMUNICATION : MAP_MEMORY};
         struct map_suggestions found;
-        cli_check(map_suggest(page->report->profile, &request, &found, &why), &why);
+        map_suggest(page->report->profile, &request, &found);
         put_suggestions(out, &found, i ? "suggest-communication" : "suggest-memory");
     }
     fputs("</section>\n", out);

@@ -77,8 +77,7 @@ void map_suggest_table(FILE *out, const struct servet_profile *profile,
                        const struct map_suggest_request *request, bool json)
 {
     struct map_suggestions found;
-    struct servet_error error;
-    cli_check(map_suggest(profile, request, &found, &error), &error);
+    map_suggest(profile, request, &found);
     if (json) {
         print_json(out, &found);
     } else {

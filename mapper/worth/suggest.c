@@ -3,12 +3,12 @@
  * last cache or core. Each is mapped and predicted as --compare does; nothing is measured. */
 #include "mapper/worth/suggest.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mapper/map.h"
+#include "profile/base/cli.h"
 #include "profile/query.h"
 #include "profile/scope.h"
 
@@ -27,7 +27,6 @@ struct suggesting {
     struct profile_set cores; /* OS indices: one PU of each core that is counted */
     struct division memory, cache;
     struct map_suggestions *out;
-    struct servet_error *error;
 };
 
 /* -- the cores that count -- */
@@ -44,16 +43,15 @@ static bool stands_for_core(const struct map_part *node, uint32_t pu)
     return true;
 }
 
-static int choose_cores(struct suggesting *s)
+static void choose_cores(struct suggesting *s)
 {
     const struct profile_set *allowed = &s->node.allowed;
-    s->cores = (struct profile_set){calloc(allowed->count + 1, sizeof *s->cores.ids), 0};
-    for (size_t i = 0; s->cores.ids && i < allowed->count; i++) {
+    s->cores.ids = cli_needed(calloc(allowed->count + 1, sizeof *s->cores.ids));
+    for (size_t i = 0; i < allowed->count; i++) {
         if (stands_for_core(&s->node, allowed->ids[i])) {
             s->cores.ids[s->cores.count++] = allowed->ids[i];
         }
     }
-    return s->cores.ids ? 0 : -ENOMEM;
 }
 
 /* -- divisions -- */
@@ -118,30 +116,31 @@ static struct division by_cache(const struct suggesting *s)
 /* -- suggestions -- */
 
 /* Maps and predicts it. */
-static int predict(struct suggesting *s, struct map_suggestion *suggestion)
+static void predict(struct suggesting *s, struct map_suggestion *suggestion)
 {
     struct map_node_view one;
     FREED_BY(map_view_free) struct map_view view = {0};
     struct map_figures figures;
+    struct servet_error error;
     const struct servet_profile *node = map_one_node(s->node.of, &one);
-    size_t count = (size_t)suggestion->ranks * suggestion->threads;
+    const size_t count = (size_t)suggestion->ranks * suggestion->threads;
+    const uint32_t level = s->out->cache_level;
     const struct map_domain_request request = {.priority = s->out->priority,
                                                .ranks = suggestion->ranks,
                                                .threads_each = suggestion->threads,
                                                .allowed = &s->cores};
-    TRY(map_view_make(node, s->out->priority, count, &view, s->error));
-    uint32_t *pus = map_arena_get(&view.arena, count, sizeof *pus);
-    TRY(pus ? map_domains(node, &request, pus, s->error) : -ENOMEM);
+    cli_check(map_view_make(node, s->out->priority, count, &view, &error), &error);
+    uint32_t *pus = cli_needed(map_arena_get(&view.arena, count, sizeof *pus));
+    cli_check(map_domains(node, &request, pus, &error), &error);
     for (size_t i = 0; i < count; i++) {
         pus[i] = map_view_leaf(&view, pus[i]);
     }
-    TRY(map_figures_of(&view, pus, count, &figures));
-    const uint32_t level = s->out->cache_level;
+    cli_done(map_figures_of(&view, pus, count, &figures));
     suggestion->bytes_per_s = figures.memory_mean_bytes_per_s * (double)count;
     suggestion->cache_bytes =
         level && level <= MAP_FIGURE_LEVELS ? figures.cache_worst_bytes[level - 1] : 0;
-    return map_ordinary_copies(&view, count, suggestion->bytes_per_s,
-                               &suggestion->ordinary_bytes_per_s);
+    cli_done(map_ordinary_copies(&view, count, suggestion->bytes_per_s,
+                                 &suggestion->ordinary_bytes_per_s));
 }
 
 /* The row of that many ranks and threads, which may be another division's as well; a new one has no
@@ -191,8 +190,8 @@ static struct map_suggestion *add_fed(struct suggesting *s, const struct divisio
 {
     struct map_worth worth;
     struct servet_error why;
-    FREED uint32_t *places = calloc(s->cores.count, sizeof *places);
-    int rc = places ? map_worth(s->node.of, &s->cores, places, &worth, &why) : -ENOMEM;
+    FREED uint32_t *places = cli_needed(calloc(s->cores.count, sizeof *places));
+    int rc = map_worth(s->node.of, &s->cores, places, &worth, &why);
     bool bends = rc == 0 &&
                  (double)worth.workers < MAP_WORTH_SHARE * MAP_WORTH_SHARE * (double)s->cores.count;
     uint32_t threads = bends ? ((uint32_t)worth.workers + d->parts - 1) / d->parts : d->least;
@@ -272,12 +271,12 @@ static void add_all(struct suggesting *s)
 }
 
 /* The first node with allowed PUs, and how many there are. */
-static int choose_node(const struct servet_profile *profile, const struct profile_set *allowed,
-                       struct map_part *out, uint32_t *nodes)
+static void choose_node(const struct servet_profile *profile, const struct profile_set *allowed,
+                        struct map_part *out, uint32_t *nodes)
 {
     for (uint32_t n = 0; n < profile_node_count(profile); n++) {
         struct map_part part;
-        TRY(map_part_of_node(profile, n, allowed, &part));
+        cli_done(map_part_of_node(profile, n, allowed, &part));
         *nodes += part.allowed.count > 0;
         if (part.allowed.count && !out->allowed.count) {
             *out = part;
@@ -285,43 +284,31 @@ static int choose_node(const struct servet_profile *profile, const struct profil
             map_part_free(&part);
         }
     }
-    return 0;
 }
 
-static int find_suggestions(struct suggesting *s, const struct servet_profile *profile,
-                            const struct map_suggest_request *request)
+void map_suggest(const struct servet_profile *profile, const struct map_suggest_request *request,
+                 struct map_suggestions *out)
 {
-    struct map_suggestions *out = s->out;
-    TRY(choose_node(profile, request->allowed, &s->node, &out->nodes));
-    if (!s->node.allowed.count) {
-        return profile_error(s->error, -EINVAL, "expected at least one PU that may be used");
+    struct suggesting s = {.out = out};
+    *out = (struct map_suggestions){.priority = request->priority};
+    choose_node(profile, request->allowed, &s.node, &out->nodes);
+    if (!s.node.allowed.count) {
+        cli_usage("expected at least one PU that may be used");
     }
-    TRY(choose_cores(s));
-    const struct profile_class *of = s->node.of;
-    out->cores = (uint32_t)s->cores.count;
+    choose_cores(&s);
+    const struct profile_class *of = s.node.of;
+    out->cores = (uint32_t)s.cores.count;
     out->cache_level =
         of->cache_count && !request->unsized ? of->caches[of->cache_count - 1].level : 0;
     out->nodes = request->nodes ? request->nodes : out->nodes;
-    s->memory = by_memory(s);
-    s->cache = by_cache(s);
-    add_all(s);
+    s.memory = by_memory(&s);
+    s.cache = by_cache(&s);
+    add_all(&s);
     for (size_t i = 0; i < out->count; i++) {
-        TRY(predict(s, &out->list[i]));
+        predict(&s, &out->list[i]);
     }
-    return 0;
-}
-
-int map_suggest(const struct servet_profile *profile, const struct map_suggest_request *request,
-                struct map_suggestions *out, struct servet_error *error)
-{
-    struct map_suggestions found = {.priority = request->priority};
-    struct suggesting s = {.out = &found, .error = error};
-    const int rc = find_suggestions(&s, profile, request);
     map_part_free(&s.node);
     profile_set_free(&s.cores);
-    TRY(map_out_of_memory(rc, error));
-    *out = found;
-    return 0;
 }
 
 void map_suggest_launch(const struct map_suggestions *of, const struct map_suggestion *suggestion,

@@ -38,10 +38,10 @@ struct map_suggestions {
 
 /* Divides one node (of the first class that has allowed PUs) along what it shares, and takes a rank
  * for each last cache where a memory domain has several, else ranks alone; memory priority no more
- * threads than the bandwidth feeds, where that was measured.
- * 0; -EINVAL (no PU is allowed); -ENOMEM. */
-int map_suggest(const struct servet_profile *profile, const struct map_suggest_request *request,
-                struct map_suggestions *out, struct servet_error *error);
+ * threads than the bandwidth feeds, where that was measured. Ends the program where no PU is
+ * allowed. */
+void map_suggest(const struct servet_profile *profile, const struct map_suggest_request *request,
+                 struct map_suggestions *out);
 
 /* The line that starts it. */
 void map_suggest_launch(const struct map_suggestions *of, const struct map_suggestion *suggestion,

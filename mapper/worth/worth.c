@@ -13,6 +13,26 @@
 #include "profile/query.h"
 #include "profile/scope.h"
 
+int map_part_of_node(const struct servet_profile *profile, uint32_t number,
+                     const struct profile_set *allowed, struct map_part *out)
+{
+    const struct profile_class *of = profile_node_class(profile, number);
+    uint32_t first_pu = profile_node_first_pu(profile, number);
+    struct profile_set own = {calloc(of->pus.count + 1, sizeof *own.ids), 0};
+    for (size_t i = 0; own.ids && i < of->pus.count; i++) {
+        if (!allowed || profile_set_has(allowed, first_pu + of->pus.ids[i])) {
+            own.ids[own.count++] = of->pus.ids[i];
+        }
+    }
+    *out = (struct map_part){.of = of, .first_pu = first_pu, .allowed = own};
+    return own.ids ? 0 : -ENOMEM;
+}
+
+void map_part_free(struct map_part *part)
+{
+    profile_set_free(&part->allowed);
+}
+
 /* -- is enough known? -- */
 
 /* PUs of the set in the group that has most of them. */
