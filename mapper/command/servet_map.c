@@ -141,13 +141,13 @@ static void answer_worth(const struct map_options *options, const struct servet_
 {
     struct servet_error error;
     size_t count;
-    FREED_BY(map_mapping_free) struct map_mapping plan = {0};
     if (!options->format) {
         map_worth_table(out, profile, allowed, options->json);
         return;
     }
     FREED uint32_t *pus = map_worth_places(profile, allowed, &count);
-    cli_done(map_mapping_make(profile, pus, count, NULL, &plan));
+    FREED_BY(map_mapping_free)
+    struct map_mapping plan = map_mapping_make(profile, pus, count, NULL);
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
 }
 
@@ -249,10 +249,10 @@ static void answer_all(const struct map_options *options, const struct servet_pr
     FREED uint32_t *pus = cli_needed(calloc(places, sizeof *pus));
     FREED_BY(map_devices_free) struct map_devices devices = {0};
     choose_places(options, profile, allowed, out, pus, &devices);
-    FREED_BY(map_mapping_free) struct map_mapping plan;
     struct servet_error error;
-    cli_done(map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
-                              options->threads, &plan));
+    FREED_BY(map_mapping_free)
+    struct map_mapping plan = map_mapping_make(
+        profile, pus, options->threads ? options->ranks : options->workers, options->threads);
     plan.priority = priority_of(options);
     plan.devices = wants_devices(options) ? &devices : NULL;
     if (options->matrix) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/weights/weights.h"
+#include "profile/base/cli.h"
 #include "profile/query.h"
 #include "profile/scope.h"
 
@@ -34,8 +34,7 @@ static int print_processes(FILE *out, const struct map_format *format,
     }
     for (size_t r = 0, end; r < mapping->rank_count; r = end) {
         end = mapping->hybrid ? r + 1 : mapping->rank_count;
-        TRY(map_print_words(out, format, mapping, mapping->first[r], mapping->first[end]));
-        fputc('\n', out);
+        map_print_words(out, format, mapping, mapping->first[r], mapping->first[end]);
     }
     return 0;
 }
@@ -79,11 +78,8 @@ static bool is_hwloc_order(const struct map_mapping *mapping, size_t ranks)
 {
     const struct profile_class *class =
         profile_node_class(mapping->profile, mapping->places[mapping->first[0]].node);
-    FREED uint32_t *logical = NULL;
-    if (class->cores.group_count > 0 || map_logical_indices(class, &logical) < 0) {
-        return false;
-    }
-    bool same = true;
+    FREED uint32_t *logical = map_logical_indices(class);
+    bool same = !class->cores.group_count;
     for (size_t i = 0; i < class->pus.count; i++) {
         same = same && logical[i] == class->pus.ids[i];
     }
@@ -116,8 +112,7 @@ static int print_each_node(FILE *out, const struct map_format *format,
                              "rankfile can say this mapping",
                              format->name);
     }
-    TRY(map_print_words(out, format, mapping, 0, end));
-    fputc('\n', out);
+    map_print_words(out, format, mapping, 0, end);
     return 0;
 }
 
@@ -157,42 +152,34 @@ int map_format_print(FILE *out, const struct map_format *format, const struct ma
 {
     assert(mapping->rank_count > 0 && (format->print || format->reach != MAP_FORMAT_ANYTHING));
     TRY(check_format(format, mapping, error));
-    int rc = format->print ? format->print(out, format, mapping)
-             : format->reach == MAP_FORMAT_PER_PROCESS
-                 ? print_processes(out, format, mapping, error)
-                 : print_each_node(out, format, mapping, error);
-    return map_out_of_memory(rc, error);
+    if (format->print) {
+        format->print(out, format, mapping);
+        return 0;
+    }
+    return format->reach == MAP_FORMAT_PER_PROCESS ? print_processes(out, format, mapping, error)
+                                                   : print_each_node(out, format, mapping, error);
 }
 
 /* -- mappings: places by node and OS index, and the numbers that hwloc counts PUs by -- */
 
-int map_mapping_make(const struct servet_profile *profile, const uint32_t *pus, size_t ranks,
-                     const uint32_t *threads, struct map_mapping *out)
+struct map_mapping map_mapping_make(const struct servet_profile *profile, const uint32_t *pus,
+                                    size_t ranks, const uint32_t *threads)
 {
     struct map_mapping mapping = {
         .profile = profile, .rank_count = ranks, .hybrid = threads != NULL};
     assert(ranks > 0);
-    mapping.first = calloc(ranks + 1, sizeof *mapping.first);
-    if (!mapping.first) {
-        return -ENOMEM;
-    }
+    mapping.first = cli_needed(calloc(ranks + 1, sizeof *mapping.first));
     for (size_t r = 0; r < ranks; r++) {
         mapping.first[r + 1] = mapping.first[r] + (threads ? threads[r] : 1);
     }
     mapping.place_count = mapping.first[ranks];
-    mapping.places = calloc(mapping.place_count ? mapping.place_count : 1, sizeof *mapping.places);
-    int rc = mapping.places ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < mapping.place_count; i++) {
+    mapping.places = cli_needed(calloc(mapping.place_count, sizeof *mapping.places));
+    for (size_t i = 0; i < mapping.place_count; i++) {
         struct profile_place place = {0};
-        rc = profile_locate(profile, pus[i], &place) ? 0 : -EINVAL;
+        (void)profile_locate(profile, pus[i], &place);
         mapping.places[i] = (struct map_place){pus[i], place.node, place.os_index};
     }
-    if (rc < 0) {
-        map_mapping_free(&mapping);
-        return rc;
-    }
-    *out = mapping;
-    return 0;
+    return mapping;
 }
 
 void map_mapping_free(struct map_mapping *mapping)
@@ -269,13 +256,10 @@ static int by_tree(const void *a, const void *b)
     return 0;
 }
 
-int map_logical_indices(const struct profile_class *class, uint32_t **out)
+uint32_t *map_logical_indices(const struct profile_class *class)
 {
-    FREED struct leaf *leaves = calloc(class->pus.count, sizeof *leaves);
-    uint32_t *logical = leaves ? calloc(class->pus.count, sizeof *logical) : NULL;
-    if (!logical) {
-        return -ENOMEM;
-    }
+    FREED struct leaf *leaves = cli_needed(calloc(class->pus.count, sizeof *leaves));
+    uint32_t *logical = cli_needed(calloc(class->pus.count, sizeof *logical));
     for (size_t i = 0; i < class->pus.count; i++) {
         uint32_t pu = class->pus.ids[i];
         leaves[i].lowest[MOST_DEPTHS] = pu;
@@ -289,6 +273,5 @@ int map_logical_indices(const struct profile_class *class, uint32_t **out)
     for (size_t i = 0; i < class->pus.count; i++) {
         logical[leaves[i].at] = (uint32_t)i;
     }
-    *out = logical;
-    return 0;
+    return logical;
 }

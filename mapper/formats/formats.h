@@ -1,4 +1,5 @@
-/* The interface of mapper/formats/ to its own files and to the rest of the room. */
+/* The interface of mapper/formats/ to its own files and to the rest of the room. Of commands: where
+ * memory is short, they end. */
 #ifndef SERVET_MAPPER_FORMATS_FORMATS_H
 #define SERVET_MAPPER_FORMATS_FORMATS_H
 
@@ -30,10 +31,9 @@ struct map_mapping {
     const struct map_devices *devices; /* borrowed; NULL: none were asked for */
 };
 
-/* From what map_workers() (`threads` NULL: one each) or map_domains() gave. 0, -EINVAL (a PU number
- * that the profile does not have), -ENOMEM. */
-int map_mapping_make(const struct servet_profile *profile, const uint32_t *pus, size_t ranks,
-                     const uint32_t *threads, struct map_mapping *out);
+/* From what map_workers() (`threads` NULL: one each) or map_domains() gave. */
+struct map_mapping map_mapping_make(const struct servet_profile *profile, const uint32_t *pus,
+                                    size_t ranks, const uint32_t *threads);
 void map_mapping_free(struct map_mapping *mapping);
 
 /* The first rank behind `rank` that is on another node than it. */
@@ -50,9 +50,8 @@ void map_mapping_node_name(const struct map_mapping *mapping, uint32_t node, cha
                            size_t size);
 
 /* hwloc's logical number of every PU of the class, in the order of class->pus: their rank in the
- * tree of packages, NUMA nodes, caches and cores, siblings by their lowest PU. Owned: free(). 0 or
- * -ENOMEM. */
-int map_logical_indices(const struct profile_class *node_class, uint32_t **out);
+ * tree of packages, NUMA nodes, caches and cores, siblings by their lowest PU. Owned: free(). */
+uint32_t *map_logical_indices(const struct profile_class *node_class);
 
 /* -- formats -- */
 
@@ -93,8 +92,8 @@ struct map_format {
     bool logical;             /* its numbers are hwloc's */
     bool ascending;           /* it is read as a set of hwloc's numbers, of PUs that are cores */
     struct map_words words;
-    /* Of MAP_FORMAT_ANYTHING: it writes the whole mapping. 0; -ENOMEM. */
-    int (*print)(FILE *out, const struct map_format *format, const struct map_mapping *mapping);
+    /* Of MAP_FORMAT_ANYTHING: it writes the whole mapping. */
+    void (*print)(FILE *out, const struct map_format *format, const struct map_mapping *mapping);
 };
 
 /* The table ends with a nameless entry. */
@@ -104,13 +103,13 @@ extern const struct map_format map_formats[];
 const struct map_format *map_format_find(const char *name);
 
 /* Prints the whole mapping. 0; -EINVAL (the format cannot say it: the text names what it can, and
- * nothing is written); -ENOMEM. */
+ * nothing is written). */
 int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error);
 
 /* Writes places [begin, end) of MAP_FORMAT_PER_PROCESS, ranks [begin, end) of one node of
- * MAP_FORMAT_EACH_NODE, without a newline. 0; -ENOMEM. */
-int map_print_words(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
-                    size_t begin, size_t end);
+ * MAP_FORMAT_EACH_NODE, with a newline. */
+void map_print_words(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
+                     size_t begin, size_t end);
 
 #endif

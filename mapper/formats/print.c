@@ -1,8 +1,8 @@
 /* The table of formats, and what writes them. */
-#include <errno.h>
 #include <jansson.h>
 
 #include "mapper/formats/formats.h"
+#include "profile/base/cli.h"
 #include "profile/scope.h"
 
 /* -- names of nodes -- */
@@ -16,8 +16,8 @@ static void print_name(FILE *out, const struct map_mapping *mapping, size_t rank
 
 /* Where as many ranks are on each node, but perhaps on the last one, their number stands behind all
  * names. */
-static int print_hydra_hosts(FILE *out, const struct map_format *format,
-                             const struct map_mapping *mapping)
+static void print_hydra_hosts(FILE *out, const struct map_format *format,
+                              const struct map_mapping *mapping)
 {
     (void)format;
     size_t each = map_mapping_next_node(mapping, 0);
@@ -39,12 +39,12 @@ static int print_hydra_hosts(FILE *out, const struct map_format *format,
         fprintf(out, " -ppn %zu", each);
     }
     fputc('\n', out);
-    return 0;
 }
 
 /* -- anything -- */
 
-static int print_list(FILE *out, const struct map_format *format, const struct map_mapping *mapping)
+static void print_list(FILE *out, const struct map_format *format,
+                       const struct map_mapping *mapping)
 {
     (void)format;
     for (size_t r = 0; r < mapping->rank_count; r++) {
@@ -54,13 +54,12 @@ static int print_list(FILE *out, const struct map_format *format, const struct m
         }
     }
     fputc('\n', out);
-    return 0;
 }
 
 static json_t *threads_json(const struct map_mapping *mapping, size_t rank)
 {
     json_t *threads = json_array();
-    for (size_t i = mapping->first[rank]; threads && i < mapping->first[rank + 1]; i++) {
+    for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
         const struct map_place *place = &mapping->places[i];
         json_array_append_new(threads, json_pack("{s:I, s:I}", "pu", (json_int_t)place->pu,
                                                  "os_index", (json_int_t)place->os_index));
@@ -132,8 +131,8 @@ static void print_distance(FILE *out, const struct map_mapping *mapping, size_t 
 }
 
 /* The lists are as long as they are: columns are separated by tabs, for cut(1) and column(1). */
-static int print_devices(FILE *out, const struct map_format *format,
-                         const struct map_mapping *mapping)
+static void print_devices(FILE *out, const struct map_format *format,
+                          const struct map_mapping *mapping)
 {
     (void)format;
     fprintf(out, "rank\tnode\tPUs\tGPUs\tcards\tNICs\tdistance\n");
@@ -148,7 +147,6 @@ static int print_devices(FILE *out, const struct map_format *format,
         print_held(out, mapping, r, PROFILE_NIC, false);
         print_distance(out, mapping, r);
     }
-    return 0;
 }
 
 static json_t *device_json(const struct map_held *held)
@@ -160,7 +158,7 @@ static json_t *device_json(const struct map_held *held)
                      (json_int_t)device->card, "near", !held->far);
 }
 
-static int add_devices(json_t *rank_object, const struct map_mapping *mapping, size_t rank)
+static void add_devices(json_t *rank_object, const struct map_mapping *mapping, size_t rank)
 {
     static const char *const keys[] = {[PROFILE_GPU] = "gpus", [PROFILE_NIC] = "nics"};
     for (enum profile_device_kind kind = PROFILE_GPU; mapping->devices && kind <= PROFILE_NIC;
@@ -169,13 +167,11 @@ static int add_devices(json_t *rank_object, const struct map_mapping *mapping, s
         for (const struct map_held *held = NULL; (held = next_held(mapping, rank, kind, held));) {
             json_array_append_new(list, device_json(held));
         }
-        if (json_object_set_new(rank_object, keys[kind], list) < 0) {
-            return -ENOMEM;
-        }
+        json_object_set_new(rank_object, keys[kind], list);
     }
-    return 0;
 }
 
+/* jansson's functions do not fail in a command (cli.c). */
 static json_t *rank_json(const struct map_mapping *mapping, size_t rank)
 {
     const struct map_place *place = &mapping->places[mapping->first[rank]];
@@ -189,33 +185,24 @@ static json_t *rank_json(const struct map_mapping *mapping, size_t rank)
         object = json_pack("{s:I, s:s, s:I, s:I}", "worker", (json_int_t)rank, "node", name, "pu",
                            (json_int_t)place->pu, "os_index", (json_int_t)place->os_index);
     }
-    if (object && add_devices(object, mapping, rank) < 0) {
-        json_decref(object);
-        return NULL;
-    }
+    add_devices(object, mapping, rank);
     return object;
 }
 
-static int print_json(FILE *out, const struct map_format *format, const struct map_mapping *mapping)
+static void print_json(FILE *out, const struct map_format *format,
+                       const struct map_mapping *mapping)
 {
     (void)format;
     json_t *places = json_array();
-    for (size_t r = 0; places && r < mapping->rank_count; r++) {
-        if (json_array_append_new(places, rank_json(mapping, r)) < 0) {
-            json_decref(places);
-            return -ENOMEM;
-        }
+    for (size_t r = 0; r < mapping->rank_count; r++) {
+        json_array_append_new(places, rank_json(mapping, r));
     }
     json_t *root = json_pack(
         "{s:s, s:b, s:o}", "priority", mapping->priority == MAP_MEMORY ? "memory" : "communication",
         "measured", mapping->profile->measured, mapping->hybrid ? "ranks" : "workers", places);
-    if (!root) {
-        return -ENOMEM;
-    }
-    int rc = json_dumpf(root, out, JSON_INDENT(2));
+    cli_done(json_dumpf(cli_needed(root), out, JSON_INDENT(2)));
     json_decref(root);
     fputc('\n', out);
-    return rc < 0 ? -ENOMEM : 0;
 }
 
 /* -- words of the table -- */
@@ -307,16 +294,13 @@ static void print_gpus(FILE *out, const struct map_mapping *mapping, size_t begi
     }
 }
 
-/* hwloc's number of every PU of the rank's node, for formats that count so; else it stays NULL: OS
+/* hwloc's number of every PU of the rank's node, for formats that count so; else NULL: OS
  * indices. */
-static int logical_of(const struct map_format *format, const struct map_mapping *mapping,
-                      size_t rank, uint32_t **logical)
+static uint32_t *logical_of(const struct map_format *format, const struct map_mapping *mapping,
+                            size_t rank)
 {
-    if (!format->logical) {
-        return 0;
-    }
     const uint32_t node = mapping->places[mapping->first[rank]].node;
-    return map_logical_indices(profile_node_class(mapping->profile, node), logical);
+    return format->logical ? map_logical_indices(profile_node_class(mapping->profile, node)) : NULL;
 }
 
 static uint32_t number_of(const struct map_mapping *mapping, size_t at, const uint32_t *logical)
@@ -331,8 +315,8 @@ static uint32_t number_of(const struct map_mapping *mapping, size_t at, const ui
  * rank gets the whole core of each. PRRTE has no physical slots
  * (src/docs/prrte-rst-content/detail-placement-rankfiles.rst): a slot is hwloc's number of a
  * hardware thread, by HWTCPUS, else of a core. */
-static int print_ranks(FILE *out, const struct map_format *format,
-                       const struct map_mapping *mapping)
+static void print_ranks(FILE *out, const struct map_format *format,
+                        const struct map_mapping *mapping)
 {
     const struct map_words *words = &format->words;
     fputs(words->start, out);
@@ -340,9 +324,8 @@ static int print_ranks(FILE *out, const struct map_format *format,
         fprintf(out, "%zu%s", mapping->rank_count, words->count);
     }
     for (size_t rank = 0, end; rank < mapping->rank_count;) {
-        FREED uint32_t *logical = NULL;
+        FREED uint32_t *logical = logical_of(format, mapping, rank);
         end = map_mapping_next_node(mapping, rank);
-        TRY(logical_of(format, mapping, rank, &logical));
         for (; rank < end; rank++) {
             fputs(rank ? words->between : "", out);
             if (words->open) {
@@ -357,18 +340,16 @@ static int print_ranks(FILE *out, const struct map_format *format,
         }
     }
     fputc('\n', out);
-    return 0;
 }
 
 /* One process: each of the places [begin, end) is an item. A node: each of the ranks [begin, end)
  * is one, with all its places. */
-int map_print_words(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
-                    size_t begin, size_t end)
+void map_print_words(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
+                     size_t begin, size_t end)
 {
     const struct map_words *words = &format->words;
     bool node = format->reach == MAP_FORMAT_EACH_NODE;
-    FREED uint32_t *logical = NULL;
-    TRY(logical_of(format, mapping, begin, &logical));
+    FREED uint32_t *logical = logical_of(format, mapping, begin);
     fputs(words->start, out);
     for (size_t item = begin; item < end; item++) {
         size_t first = node ? mapping->first[item] : item;
@@ -392,7 +373,7 @@ int map_print_words(FILE *out, const struct map_format *format, const struct map
     if (node) {
         print_gpus(out, mapping, begin, end, words);
     }
-    return 0;
+    fputc('\n', out);
 }
 
 /* -- the table -- */

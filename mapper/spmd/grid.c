@@ -234,8 +234,8 @@ struct spmd_grid spmd_grid_map(const struct spmd_planner *p, const struct spmd_t
 
 struct map_mapping spmd_mapping(const struct spmd_planner *p, const struct spmd_grid *grid)
 {
-    struct map_mapping mapping;
-    cli_done(map_mapping_make(p->profile, grid->pus, grid->tile.n * grid->tile.m, NULL, &mapping));
+    struct map_mapping mapping =
+        map_mapping_make(p->profile, grid->pus, grid->tile.n * grid->tile.m, NULL);
     mapping.priority = MAP_COMMUNICATION;
     return mapping;
 }

@@ -121,7 +121,7 @@ static void bind_ranks(const struct spmd_planner *p, const struct spmd_grid *gri
     bool one_node = map_mapping_one_node(&mapping);
     const struct map_format *format = map_format_find(one_node ? "list" : "rankfile");
     FILE *text = cli_needed(profile_stream_open(&words->pus, &size));
-    cli_done(format->print(text, format, &mapping));
+    format->print(text, format, &mapping);
     cli_done(fclose(text));
     if (one_node) {
         words->pus[strcspn(words->pus, "\n")] = '\0';

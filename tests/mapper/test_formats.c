@@ -202,7 +202,7 @@ static void draw_mapping(struct random_source *random, const struct servet_profi
     if (random_below(random, 8) == 0) {
         qsort(order, used, sizeof *order, by_number);
     }
-    ck_assert_int_eq(map_mapping_make(profile, order, ranks, hybrid ? threads : NULL, out), 0);
+    *out = map_mapping_make(profile, order, ranks, hybrid ? threads : NULL);
 }
 
 /* Which printed something, by language. */
@@ -246,13 +246,13 @@ TEST(prrte_reads_what_is_printed, .loops = (sizeof prrte / sizeof *prrte))
 {
     const uint32_t order[] = {3, 0, 6, 5};
     const struct map_format *format = map_format_find(prrte[_i].format);
-    FREED_BY(map_mapping_free) struct map_mapping mapping;
+    FREED_BY(map_mapping_free)
+    struct map_mapping mapping =
+        map_mapping_make(described("package:2 core:2 pu:2"), order, 4, NULL);
     struct servet_error error;
     FREED char *text;
     size_t length;
     regex_t grammar;
-    ck_assert_int_eq(map_mapping_make(described("package:2 core:2 pu:2"), order, 4, NULL, &mapping),
-                     0);
     FILE *out = open_memstream(&text, &length);
     ck_assert_msg(map_format_print(out, format, &mapping, &error) == 0, "%s", error.text);
     fclose(out);
@@ -313,18 +313,16 @@ TEST(logical_numbers_are_those_of_hwloc)
         const struct profile_class *class = &profile->classes[0];
         bool file = strstr(sources[i], ".xml");
         hwloc_topology_t topology;
-        uint32_t *logical;
         ck_assert(hwloc_topology_init(&topology) == 0 &&
                   (file ? hwloc_topology_set_xml(topology, sources[i])
                         : hwloc_topology_set_synthetic(topology, sources[i])) == 0 &&
                   hwloc_topology_load(topology) == 0);
-        ck_assert_int_eq(map_logical_indices(class, &logical), 0);
+        FREED uint32_t *logical = map_logical_indices(class);
         for (size_t at = 0; at < class->pus.count; at++) {
             hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(topology, class->pus.ids[at]);
             ck_assert_msg(pu && pu->logical_index == logical[at], "%s: PU %u is %u, hwloc: %u",
                           sources[i], class->pus.ids[at], logical[at], pu->logical_index);
         }
-        free(logical);
         hwloc_topology_destroy(topology);
     }
 }
