@@ -43,10 +43,10 @@ struct map_limits {
 #define MAP_KIND_ANY (-1)
 #define MAP_KIND_LAST 1000
 
-/* The PU numbers that are left. 0; -EINVAL (a PU that the profile does not have, none is left, or
- * there is no such kind: the text says which); -ENOMEM. */
-int map_allowed_pus(const struct servet_profile *profile, const struct map_limits *limits,
-                    struct profile_set *out, struct servet_error *error);
+/* The PU numbers that are left. A PU that the profile does not have, none that is left, and no such
+ * kind are bad usage. */
+struct profile_set map_allowed_pus(const struct servet_profile *profile,
+                                   const struct map_limits *limits);
 
 /* The options that servet-map and servet-spmd have in common: which machine, and the language of a
  * mapping. */
@@ -87,10 +87,10 @@ void map_compare(FILE *out, const struct map_mapping *plan, const struct profile
 /* Two orders that are widely used, to compare with: compact (fill one group after the other) and
  * scatter (go round the widest groups first). Both take one PU of every core before any second
  * one. */
-enum map_known_order { MAP_COMPACT, MAP_SCATTER };
+enum map_known_order { MAP_COMPACT, MAP_SCATTER, MAP_KNOWN_ORDERS };
 
-/* All leaves of the view, in that order. 0 or -ENOMEM. */
-int map_order_known(struct map_view *view, enum map_known_order order, uint32_t *leaves);
+/* All leaves of the view, in that order. */
+void map_order_known(struct map_view *view, enum map_known_order order, uint32_t *leaves);
 
 /* -- explain -- */
 

@@ -46,46 +46,39 @@ static size_t kinds_of(const struct map_view *view)
     return kinds;
 }
 
-static int allowed_of_view(struct map_view *view, const struct map_limits *limits,
-                           struct profile_set *out, struct servet_error *error)
+struct profile_set map_allowed_pus(const struct servet_profile *profile,
+                                   const struct map_limits *limits)
 {
+    FREED_BY(map_view_free) struct map_view view;
+    struct servet_error error;
+    struct profile_set out;
+    size_t count = 0;
+    cli_check(map_view_make(profile, MAP_MEMORY, 1, &view, &error), &error);
     for (size_t i = 0; limits->pus && i < limits->pus->count; i++) {
-        if (map_view_leaf(view, limits->pus->ids[i]) == MAP_NONE) {
-            return profile_error(error, -EINVAL,
-                                 "--cpuset: expected PUs of the profile (%u to %u), got %u",
-                                 view->pu[0], view->pu[view->leaf_count - 1], limits->pus->ids[i]);
+        if (map_view_leaf(&view, limits->pus->ids[i]) == MAP_NONE) {
+            cli_usage("--cpuset: expected PUs of the profile (%u to %u), got %u", view.pu[0],
+                      view.pu[view.leaf_count - 1], limits->pus->ids[i]);
         }
     }
-    bool *in = map_arena_get(&view->arena, view->leaf_count, sizeof *in);
-    uint32_t *pus = map_arena_get(&view->arena, view->leaf_count, sizeof *pus);
-    size_t count = 0;
-    TRY(map_arena_check(&view->arena));
-    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
-        bool listed = !limits->pus || profile_set_has(limits->pus, view->pu[leaf]);
-        in[leaf] = listed && kind_wanted(view, leaf, limits->kind) &&
-                   (!limits->smt || map_core_mates_before(view, leaf, in) < limits->smt);
+    bool *in = cli_needed(map_arena_get(&view.arena, view.leaf_count, sizeof *in));
+    uint32_t *pus = cli_needed(map_arena_get(&view.arena, view.leaf_count, sizeof *pus));
+    for (uint32_t leaf = 0; leaf < view.leaf_count; leaf++) {
+        bool listed = !limits->pus || profile_set_has(limits->pus, view.pu[leaf]);
+        in[leaf] = listed && kind_wanted(&view, leaf, limits->kind) &&
+                   (!limits->smt || map_core_mates_before(&view, leaf, in) < limits->smt);
         if (in[leaf]) {
-            pus[count++] = view->pu[leaf];
+            pus[count++] = view.pu[leaf];
         }
+    }
+    if (!count && limits->kind >= 0) {
+        cli_usage("--kind: expected p, e or a number below %zu, the kinds of cores here, got %d",
+                  kinds_of(&view), limits->kind);
     }
     if (!count) {
-        return limits->kind >= 0
-                   ? profile_error(error, -EINVAL,
-                                   "--kind: expected p, e or a number below %zu, the kinds of "
-                                   "cores here, got %d",
-                                   kinds_of(view), limits->kind)
-                   : profile_error(error, -EINVAL,
-                                   "allowed PUs: expected at least one PU of the profile");
+        cli_usage("allowed PUs: expected at least one PU of the profile");
     }
-    return profile_set_from_array(pus, count, out);
-}
-
-int map_allowed_pus(const struct servet_profile *profile, const struct map_limits *limits,
-                    struct profile_set *out, struct servet_error *error)
-{
-    FREED_BY(map_view_free) struct map_view view = {0};
-    TRY(map_view_make(profile, MAP_MEMORY, 1, &view, error));
-    return map_out_of_memory(allowed_of_view(&view, limits, out, error), error);
+    cli_done(profile_set_from_array(pus, count, &out));
+    return out;
 }
 
 enum { CPUSET = 0x300 };

@@ -8,7 +8,7 @@
 #include "profile/base/cli.h"
 #include "profile/scope.h"
 
-enum column { MAPPED, COMPACT, SCATTER, COLUMNS };
+enum { MAPPED = MAP_KNOWN_ORDERS, COLUMNS };
 
 #define KIB 1024.0
 #define GIGA 1e9
@@ -16,37 +16,38 @@ enum column { MAPPED, COMPACT, SCATTER, COLUMNS };
 
 struct comparing {
     struct map_view *view;
-    const struct profile_set *allowed;
-    size_t workers;
     struct map_figures figures[COLUMNS];
 };
 
-/* The first `workers` of an order that may be used, going round where there are fewer. */
-static void take_allowed(const struct comparing *c, const uint32_t *order, uint32_t *leaves)
+/* The first `count` of an order that may be used, going round where there are fewer. */
+static void take_allowed(const struct map_view *view, const struct profile_set *allowed,
+                         const uint32_t *order, size_t count, uint32_t *leaves)
 {
     size_t taken = 0;
-    while (taken < c->workers) { /* map_workers() has refused that nothing is allowed */
-        for (uint32_t i = 0; i < c->view->leaf_count && taken < c->workers; i++) {
-            if (profile_set_has(c->allowed, c->view->pu[order[i]])) {
+    while (taken < count) { /* map_workers() has refused that nothing is allowed */
+        for (uint32_t i = 0; i < view->leaf_count && taken < count; i++) {
+            if (profile_set_has(allowed, view->pu[order[i]])) {
                 leaves[taken++] = order[i];
             }
         }
     }
 }
 
-static void fill_mapping(struct comparing *c, const struct map_mapping *plan)
+static void fill_mapping(struct comparing *c, const struct map_mapping *plan,
+                         const struct profile_set *allowed)
 {
+    const size_t workers = plan->place_count;
     struct map_arena *arena = &c->view->arena;
-    uint32_t *leaves = cli_needed(map_arena_get(arena, c->workers, sizeof *leaves));
+    uint32_t *leaves = cli_needed(map_arena_get(arena, workers, sizeof *leaves));
     uint32_t *order = cli_needed(map_arena_get(arena, c->view->leaf_count, sizeof *order));
-    for (size_t i = 0; i < c->workers; i++) {
+    for (size_t i = 0; i < workers; i++) {
         leaves[i] = map_view_leaf(c->view, plan->places[i].pu);
     }
-    cli_done(map_figures_of(c->view, leaves, c->workers, &c->figures[MAPPED]));
-    for (enum column column = COMPACT; column < COLUMNS; column++) {
-        cli_done(map_order_known(c->view, column == COMPACT ? MAP_COMPACT : MAP_SCATTER, order));
-        take_allowed(c, order, leaves);
-        cli_done(map_figures_of(c->view, leaves, c->workers, &c->figures[column]));
+    cli_done(map_figures_of(c->view, leaves, workers, &c->figures[MAPPED]));
+    for (enum map_known_order known = 0; known < MAP_KNOWN_ORDERS; known++) {
+        map_order_known(c->view, known, order);
+        take_allowed(c->view, allowed, order, workers, leaves);
+        cli_done(map_figures_of(c->view, leaves, workers, &c->figures[known]));
     }
 }
 
@@ -54,7 +55,7 @@ static void print_line(FILE *out, const char *name, const double *values, const 
                        double unit)
 {
     fprintf(out, "%-46s", name);
-    for (enum column column = 0; column < COLUMNS; column++) {
+    for (size_t column = 0; column < COLUMNS; column++) {
         char text[32];
         snprintf(text, sizeof text, format, values[column] / unit);
         fprintf(out, " %9s", values[column] > 0 ? text : "-");
@@ -65,8 +66,8 @@ static void print_line(FILE *out, const char *name, const double *values, const 
 #define LINE(out, c, name, field, format, unit)                                                    \
     print_line(out, name,                                                                          \
                (const double[]){(double)(c)->figures[MAPPED].field,                                \
-                                (double)(c)->figures[COMPACT].field,                               \
-                                (double)(c)->figures[SCATTER].field},                              \
+                                (double)(c)->figures[MAP_COMPACT].field,                           \
+                                (double)(c)->figures[MAP_SCATTER].field},                          \
                format, unit)
 
 static void print_memory(FILE *out, const struct comparing *c)
@@ -121,8 +122,8 @@ void map_compare(FILE *out, const struct map_mapping *plan, const struct profile
     struct servet_error error;
     cli_check(map_view_make(plan->profile, plan->priority, plan->place_count, &view, &error),
               &error);
-    struct comparing c = {.view = &view, .allowed = allowed, .workers = plan->place_count};
-    fill_mapping(&c, plan);
+    struct comparing c = {.view = &view};
+    fill_mapping(&c, plan, allowed);
     print_all(out, &c, plan);
 }
 
@@ -168,14 +169,14 @@ static void number_groups(const struct map_order *tree, uint32_t place, struct s
     out->depth = tree->depth + 2;
 }
 
-int map_order_known(struct map_view *view, enum map_known_order order, uint32_t *leaves)
+void map_order_known(struct map_view *view, enum map_known_order order, uint32_t *leaves)
 {
     struct map_arena *arena = &view->arena;
-    struct map_order *trees = map_arena_get(arena, view->class_count, sizeof *trees);
-    struct standing *all = map_arena_get(arena, view->leaf_count, sizeof *all), *at = all;
-    TRY(map_arena_check(arena));
+    struct map_order *trees = cli_needed(map_arena_get(arena, view->class_count, sizeof *trees));
+    struct standing *all = cli_needed(map_arena_get(arena, view->leaf_count, sizeof *all)),
+                    *at = all;
     for (size_t c = 0; c < view->class_count; c++) {
-        TRY(map_order_by_all(arena, &view->classes[c], view->priority, &trees[c]));
+        cli_done(map_order_by_all(arena, &view->classes[c], view->priority, &trees[c]));
     }
     for (uint32_t node = 0; node < view->node_count; node++) {
         const struct map_node *of = &view->nodes[node];
@@ -184,8 +185,8 @@ int map_order_known(struct map_view *view, enum map_known_order order, uint32_t 
         for (uint32_t place = 0; place < pus; place++, at++) {
             *at = (struct standing){.leaf = of->first_leaf + tree->item[place], .depth = 1};
             at->sibling = map_core_mates_before(view, at->leaf, NULL);
-            at->ordinal = map_arena_get(arena, (size_t)tree->depth + 2, sizeof *at->ordinal);
-            TRY(map_arena_check(arena));
+            at->ordinal =
+                cli_needed(map_arena_get(arena, (size_t)tree->depth + 2, sizeof *at->ordinal));
             at->ordinal[0] = order == MAP_COMPACT ? (uint32_t)(at - all) : node;
             if (order == MAP_SCATTER) {
                 number_groups(tree, place, at);
@@ -196,5 +197,4 @@ int map_order_known(struct map_view *view, enum map_known_order order, uint32_t 
     for (uint32_t i = 0; i < view->leaf_count; i++) {
         leaves[i] = all[i].leaf;
     }
-    return 0;
 }

@@ -325,9 +325,7 @@ int main(int argc, char **argv)
     choose_nodes(&options, profile);
     struct map_limits limits = {options.machine.cpuset.count ? &options.machine.cpuset : NULL,
                                 options.smt, options.kind};
-    struct profile_set allowed;
-    struct servet_error error;
-    cli_check(map_allowed_pus(profile, &limits, &allowed, &error), &error);
+    struct profile_set allowed = map_allowed_pus(profile, &limits);
     keep_to_quota(&options, profile, &allowed);
     char *text = NULL;
     size_t size = 0;

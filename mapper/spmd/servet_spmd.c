@@ -10,11 +10,10 @@
 static void open_planner(struct spmd_planner *p)
 {
     struct spmd_options *o = &p->options;
-    struct servet_error error;
     p->profile = map_common_machine_open(&o->machine);
     struct map_limits limits = {.pus = o->machine.cpuset.count ? &o->machine.cpuset : NULL,
                                 .kind = MAP_KIND_ANY};
-    cli_check(map_allowed_pus(p->profile, &limits, &p->allowed, &error), &error);
+    p->allowed = map_allowed_pus(p->profile, &limits);
     map_refuse_if(!(o->comm_s > 0) && !profile_latencies_known(p->profile) && p->allowed.count > 1,
                   "--comm: missing, expected the time to communicate one edge task (the profile "
                   "has no measured times of messages)");

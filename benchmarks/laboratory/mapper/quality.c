@@ -419,10 +419,8 @@ static bool open_machine(const char *path, struct machine *m)
     for (enum rival r = 0; r < RIVALS; r++) {
         m->rivals[r] = needed(calloc(m->view.leaf_count, sizeof *m->rivals[r]));
     }
-    if (map_order_known(&m->view, MAP_COMPACT, m->rivals[COMPACT]) < 0 ||
-        map_order_known(&m->view, MAP_SCATTER, m->rivals[SCATTER]) < 0) {
-        needed(NULL);
-    }
+    map_order_known(&m->view, MAP_COMPACT, m->rivals[COMPACT]);
+    map_order_known(&m->view, MAP_SCATTER, m->rivals[SCATTER]);
     m->llc = -1;
     for (size_t i = 0; i < m->profile->classes[0].cache_count; i++) {
         int level = (int)m->profile->classes[0].caches[i].level - 1;
