@@ -22,78 +22,61 @@ static hwloc_obj_t node_of(hwloc_topology_t topology, uint32_t os_index)
 }
 
 /* A figure that was not measured, or is less than a unit, is left out. */
-static int set_value(hwloc_topology_t topology, hwloc_memattr_id_t attribute, hwloc_obj_t node,
-                     hwloc_cpuset_t initiator, double units)
+static void set_value(hwloc_topology_t topology, hwloc_memattr_id_t attribute, hwloc_obj_t node,
+                      hwloc_cpuset_t initiator, double units)
 {
     struct hwloc_location from = {.type = HWLOC_LOCATION_TYPE_CPUSET, .location.cpuset = initiator};
     const hwloc_uint64_t whole = units > 0 ? (hwloc_uint64_t)(units + 0.5) : 0;
-    return whole && hwloc_memattr_set_value(topology, attribute, node, &from, 0, whole) < 0 ? -errno
-                                                                                            : 0;
+    if (whole && hwloc_memattr_set_value(topology, attribute, node, &from, 0, whole) < 0) {
+        cli_fail("--hwloc: hwloc refuses an attribute of node %u: %s", node->os_index,
+                 strerrordesc_np(errno));
+    }
 }
 
-/* `initiator` is room for its PUs. */
-static int set_row(hwloc_topology_t topology, const struct profile_numa_access *row,
-                   hwloc_bitmap_t initiator, struct servet_error *error)
+static void set_row(hwloc_topology_t topology, const struct profile_numa_access *row)
 {
     hwloc_obj_t node = node_of(topology, row->node);
-    hwloc_bitmap_zero(initiator);
+    hwloc_bitmap_t initiator = cli_needed(hwloc_bitmap_alloc());
     for (size_t i = 0; i < row->pus.count; i++) {
         hwloc_bitmap_set(initiator, row->pus.ids[i]);
     }
     if (!node ||
         !hwloc_bitmap_isincluded(initiator, hwloc_topology_get_complete_cpuset(topology))) {
-        return profile_error(error, -EINVAL,
-                             "hwloc: expected a topology with NUMA node %u and the PUs from %u on, "
-                             "as in the profile; the one that hwloc reads is another machine's",
-                             row->node, row->pus.ids[0]);
+        cli_usage(
+            "--hwloc: hwloc: expected a topology with NUMA node %u and the PUs from %u on, as "
+            "in the profile; the one that hwloc reads is another machine's",
+            row->node, row->pus.ids[0]);
     }
-    int rc = set_value(topology, HWLOC_MEMATTR_ID_BANDWIDTH, node, initiator,
-                       row->bytes_per_s / unit_bytes_per_s);
-    if (rc == 0) {
-        rc = set_value(topology, HWLOC_MEMATTR_ID_LATENCY, node, initiator,
-                       row->seconds_per_access / unit_s);
-    }
-    return rc < 0 ? profile_error(error, rc, "hwloc refuses an attribute of node %u: %s", row->node,
-                                  strerrordesc_np(-rc))
-                  : 0;
-}
-
-static int set_all(hwloc_topology_t topology, const struct profile_class *node_class,
-                   struct servet_error *error)
-{
-    if (hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
-        hwloc_topology_load(topology) < 0) {
-        return profile_error(error, -EIO, "hwloc cannot read the topology");
-    }
-    hwloc_bitmap_t initiator = cli_needed(hwloc_bitmap_alloc());
-    int rc = 0;
-    for (size_t i = 0; i < node_class->numa_access_count && rc == 0; i++) {
-        rc = set_row(topology, &node_class->numa_access[i], initiator, error);
-    }
+    set_value(topology, HWLOC_MEMATTR_ID_BANDWIDTH, node, initiator,
+              row->bytes_per_s / unit_bytes_per_s);
+    set_value(topology, HWLOC_MEMATTR_ID_LATENCY, node, initiator,
+              row->seconds_per_access / unit_s);
     hwloc_bitmap_free(initiator);
-    return rc;
 }
 
-int report_hwloc(const struct servet_profile *profile, char **out, size_t *length,
-                 struct servet_error *error)
+char *report_hwloc(const struct servet_profile *profile, size_t *length)
 {
     hwloc_topology_t topology;
     char *text;
-    int size, rc = 0;
+    int size;
     if (profile->class_count == 0 || profile->classes[0].numa_access_count == 0) {
-        return profile_error(error, -ENODATA,
-                             "no latency or bandwidth of NUMA nodes in the profile (servet-probe "
-                             "--probes memory measures them)");
+        cli_fail("--hwloc: no latency or bandwidth of NUMA nodes in the profile (servet-probe "
+                 "--probes memory measures them)");
     }
     cli_done(hwloc_topology_init(&topology));
-    rc = set_all(topology, &profile->classes[0], error);
-    if (rc == 0 && hwloc_topology_export_xmlbuffer(topology, &text, &size, 0) < 0) {
-        rc = profile_error(error, -EIO, "hwloc cannot write the topology");
-    } else if (rc == 0) {
-        *out = cli_needed(strndup(text, (size_t)size));
-        *length = strlen(*out);
-        hwloc_free_xmlbuffer(topology, text);
+    if (hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
+        hwloc_topology_load(topology) < 0) {
+        cli_fail("--hwloc: hwloc cannot read the topology");
     }
+    for (size_t i = 0; i < profile->classes[0].numa_access_count; i++) {
+        set_row(topology, &profile->classes[0].numa_access[i]);
+    }
+    if (hwloc_topology_export_xmlbuffer(topology, &text, &size, 0) < 0) {
+        cli_fail("--hwloc: hwloc cannot write the topology");
+    }
+    char *out = cli_needed(strndup(text, (size_t)size));
+    *length = strlen(out);
+    hwloc_free_xmlbuffer(topology, text);
     hwloc_topology_destroy(topology);
-    return rc;
+    return out;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/cli.h"
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
 #include "profile/base/nearness.h"
@@ -101,7 +102,7 @@ static void print_thread(const struct profile_thread_now *now, void *argument)
     profile_affinity_print(to->out, to->json, now, &said);
 }
 
-int report_live_print(FILE *out, bool json, pid_t pid)
+void report_live_print(FILE *out, bool json, pid_t pid)
 {
     char rank[16], pus[256];
     char *beside = profile_variable_of(pid, PROFILE_BESIDE);
@@ -109,16 +110,16 @@ int report_live_print(FILE *out, bool json, pid_t pid)
     struct output to = {.out = out, .json = json, .rank = rank};
     to.bound_by = who_bound(pid);
     profile_roles_read(pid, &to.roles);
-    const int rc = profile_affinity_of_threads(pid, print_thread, &to) ? 0 : -errno;
-    const struct report_place place = {.out = out, .json = json, .root = "", .pid = pid};
-    if (rc == 0) {
-        report_live_gpus(&place, beside);
+    if (!profile_affinity_of_threads(pid, print_thread, &to)) {
+        if (errno == ENOENT || errno == ESRCH) {
+            cli_usage("--live: expected a running process, %d is none", (int)pid);
+        }
+        cli_fail("--live %d: %s", (int)pid, strerrordesc_np(errno));
     }
+    const struct report_place place = {.out = out, .json = json, .root = "", .pid = pid};
+    report_live_gpus(&place, beside);
     free(beside);
     profile_roles_free(&to.roles);
-    if (rc < 0) {
-        return rc == -ENOENT ? -ESRCH : rc;
-    }
     const uint32_t first = profile_mask_next(&to.shared, 0);
     profile_mask_format(&to.shared, pus, sizeof pus);
     profile_record_print(
@@ -127,5 +128,4 @@ int report_live_print(FILE *out, bool json, pid_t pid)
                                  : "check: no two workers share a PU",
         PROFILE_FACTS(PROFILE_NUMBER("shared_pu", first < PROFILE_MASK_PUS ? (int)first : -1),
                       PROFILE_WORD("shared_pus", pus)));
-    return 0;
 }

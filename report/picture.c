@@ -37,8 +37,7 @@ struct box {
 };
 
 struct boxes {
-    const struct profile_class *node_class;
-    bool shared_only;
+    const struct picture *picture;
     struct box machine;
     struct box *items;
     size_t count, room;
@@ -98,8 +97,8 @@ static bool within_core(const struct profile_class *node_class, const struct pro
 static void add_box(struct boxes *boxes, enum kind kind, const struct profile_set *pus,
                     const void *what, uint32_t number)
 {
-    bool kept = !boxes->shared_only || (kind != CACHE && kind != MEMORY) ||
-                !within_core(boxes->node_class, pus);
+    bool kept = !boxes->picture->compact || (kind != CACHE && kind != MEMORY) ||
+                !within_core(boxes->picture->node_class, pus);
     if (kept && pus->count && boxes->count < boxes->room) {
         boxes->items[boxes->count++] =
             (struct box){.kind = kind, .pus = pus, .what = what, .number = number};
@@ -109,7 +108,7 @@ static void add_box(struct boxes *boxes, enum kind kind, const struct profile_se
 /* The groups of cores, or of a cache, and each PU that has one alone. */
 static void add_relation(struct boxes *boxes, const struct profile_cache *cache)
 {
-    const struct profile_class *node_class = boxes->node_class;
+    const struct profile_class *node_class = boxes->picture->node_class;
     const struct profile_relation *relation = cache ? &cache->sharing : &node_class->cores;
     enum kind kind = cache ? CACHE : CORE;
     uint32_t number = cache ? cache->level : 0;
@@ -127,7 +126,7 @@ static void add_relation(struct boxes *boxes, const struct profile_cache *cache)
 
 static void collect_boxes(struct boxes *boxes)
 {
-    const struct profile_class *node_class = boxes->node_class;
+    const struct profile_class *node_class = boxes->picture->node_class;
     size_t pus = node_class->pus.count;
     size_t relations = 3 + node_class->cache_count + node_class->memory.level_count;
     boxes->room = 2 * pus * relations + node_class->numa_count + 1;
@@ -182,25 +181,15 @@ static void add_devices(struct box *machine, const struct profile_class *node_cl
     }
 }
 
-/* The worker on a PU, or NULL. */
-static const uint32_t *worker_on(const struct picture_workers *workers, uint32_t pu)
-{
-    for (size_t i = 0; workers && i < workers->count; i++) {
-        if (workers->pus[i] == pu) {
-            return &workers->labels[i];
-        }
-    }
-    return NULL;
-}
-
 static void name_pu(struct box *box, const struct picture *picture)
 {
-    const uint32_t *worker = worker_on(picture->workers, box->number);
+    const size_t at = profile_set_position(&picture->node_class->pus, box->number);
     const char *pu = picture->compact ? "" : "PU ",
                *between = picture->compact ? ":w" : ": worker ";
-    box->busy = worker;
-    if (worker) {
-        snprintf(box->text, sizeof box->text, "%s%u%s%u", pu, box->number, between, *worker);
+    box->busy = picture->workers && picture->workers[at] != MAP_NONE;
+    if (box->busy) {
+        snprintf(box->text, sizeof box->text, "%s%u%s%u", pu, box->number, between,
+                 picture->workers[at]);
     } else {
         snprintf(box->text, sizeof box->text, "%s%u", pu, box->number);
     }
@@ -347,15 +336,13 @@ static void boxes_free(struct boxes *boxes)
     }
     free(boxes->items);
     free(boxes->single);
-    *boxes = (struct boxes){0};
 }
 
 /* The laid out tree, and how many groups cross others. It points into *boxes, which must not be
  * moved. */
 static size_t lay_out(const struct picture *picture, struct boxes *boxes)
 {
-    *boxes = (struct boxes){.node_class = picture->node_class,
-                            .shared_only = picture->compact,
+    *boxes = (struct boxes){.picture = picture,
                             .machine = {.kind = MACHINE, .pus = &picture->node_class->pus}};
     collect_boxes(boxes);
     size_t left_out = 0, letters = 0;

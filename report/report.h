@@ -27,10 +27,9 @@ char *report_html(const struct report *report, size_t *length);
 
 /* The topology that hwloc reads (of this machine, or as HWLOC_XMLFILE and HWLOC_SYNTHETIC say) as
  * hwloc's XML, with bandwidth and latency of NUMA nodes as the profile's first class has them. A
- * new string. 0; -ENODATA: there are none; -EINVAL: that topology is another machine's; -EIO:
- * hwloc failed. */
-int report_hwloc(const struct servet_profile *profile, char **out, size_t *length,
-                 struct servet_error *error);
+ * new string. Ends the command where there are none, that topology is another machine's, or hwloc
+ * fails. */
+char *report_hwloc(const struct servet_profile *profile, size_t *length);
 
 /* -- every figure as one row: where it belongs, what it is called, what it says, how sure it is;
  * the page's table and the comparison of two profiles walk the same rows -- */
@@ -79,9 +78,9 @@ void report_diff_print(const json_t *diff, FILE *stream);
 
 /* One line for every thread of process `pid` (see profile_affinity_print()). From outside a thread
  * on one PU is a worker and any other one is not; whether the shim decided is known only as far
- * as that it is loaded. Ends with the check that no two threads that have one PU have the same. 0;
- * -ESRCH when there is no such process; -EACCES when it is another user's. */
-int report_live_print(FILE *out, bool json, pid_t pid);
+ * as that it is loaded. Ends with the check that no two threads that have one PU have the same. No
+ * such process is bad usage. */
+void report_live_print(FILE *out, bool json, pid_t pid);
 
 /* A process, and where lines on it go. */
 struct report_place {
@@ -96,17 +95,10 @@ void report_live_gpus(const struct report_place *place, const char *beside);
 
 /* -- pictures of the topology -- */
 
-/* Workers on PUs: pus[i] (OS indices of this class) runs worker labels[i]. */
-struct picture_workers {
-    const uint32_t *pus;
-    const uint32_t *labels;
-    size_t count;
-};
-
 /* Content of one picture. */
 struct picture {
     const struct profile_class *node_class;
-    const struct picture_workers *workers; /* NULL: none */
+    const uint32_t *workers; /* by position of a PU in the class, or MAP_NONE; NULL: none */
     bool compact; /* for many PUs: without caches and overhead levels that no two cores share,
                      numbers only on PUs */
 };

@@ -116,38 +116,12 @@ static struct servet_profile *find_profile(char *path, size_t size)
     return profile;
 }
 
-static int show_live(const struct show_options *options)
-{
-    int rc = report_live_print(stdout, options->json, options->live);
-    if (rc == -ESRCH) {
-        cli_usage("--live: expected a running process, %d is none", (int)options->live);
-    }
-    if (rc < 0) {
-        cli_fail("--live %d: %s", (int)options->live, strerrordesc_np(-rc));
-    }
-    return cli_finish(CLI_OK);
-}
-
-static char *make_hwloc(const struct servet_profile *profile, size_t *length)
-{
-    char *text;
-    struct servet_error error;
-    const int rc = report_hwloc(profile, &text, length, &error);
-    if (rc == -EINVAL) {
-        cli_usage("--hwloc: %s", error.text);
-    }
-    if (rc < 0) {
-        cli_fail("--hwloc: %s", error.text);
-    }
-    return text;
-}
-
 /* The page, or hwloc's XML. */
 static void write_file(const struct report *report, bool html, const char *path)
 {
     size_t length;
     struct servet_error error;
-    char *text = html ? report_html(report, &length) : make_hwloc(report->profile, &length);
+    char *text = html ? report_html(report, &length) : report_hwloc(report->profile, &length);
     if (strcmp(path, "-") == 0) {
         fwrite(text, 1, length, stdout);
     } else if (profile_save_file(path, text, length, &error) < 0) {
@@ -240,7 +214,8 @@ int main(int argc, char **argv)
     cli_parse(&command, argc, argv, 0, NULL, &options);
     refuse_combinations(&options);
     if (options.live) {
-        return show_live(&options);
+        report_live_print(stdout, options.json, options.live);
+        return cli_finish(CLI_OK);
     }
     if (options.diff) {
         show_diff(&options);

@@ -4,6 +4,7 @@
 
 #include "profile/base/cli.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 #include "report/report.h"
 
 /* With more PUs than this, a picture shows only caches that cores share: it has to fit a screen and
@@ -13,33 +14,32 @@
 /* A node class with more PUs is not drawn: no screen shows it. */
 #define PICTURE_PUS 1024
 
-/* The workers of the first node of the class that has any, on the PUs that were `chosen`; `room` is
- * for twice as many numbers. */
-static struct picture_workers workers_of_class(const struct report *report, size_t index,
-                                               const uint32_t *chosen, uint32_t *room,
-                                               uint32_t *node)
+/* The workers of the first node of the class that has any, on the PUs that were `chosen`: their
+ * numbers by the position of the PU, and how many they are. */
+static size_t workers_of_class(const struct report *report, size_t index, const uint32_t *chosen,
+                               uint32_t *workers, uint32_t *node)
 {
-    const struct servet_profile *profile = report->profile;
-    uint32_t *pus = room, *labels = room + report->workers;
+    const struct profile_set *pus = &report->profile->classes[index].pus;
     size_t found = 0;
+    memset(workers, 0xff, pus->count * sizeof *workers);
     for (size_t i = 0; i < report->workers; i++) {
         struct profile_place place;
-        if (!profile_locate(profile, chosen[i], &place) ||
-            place.node_class != &profile->classes[index] || (found && place.node != *node)) {
-            continue;
+        if (profile_locate(report->profile, chosen[i], &place) && &place.node_class->pus == pus &&
+            (!found || place.node == *node)) {
+            uint32_t *worker = &workers[profile_set_position(pus, place.os_index)];
+            *worker = *worker == MAP_NONE ? (uint32_t)i : *worker;
+            *node = place.node;
+            found++;
         }
-        *node = place.node;
-        pus[found] = place.os_index;
-        labels[found++] = (uint32_t)i;
     }
-    return (struct picture_workers){pus, labels, found};
+    return found;
 }
 
 #define SHOWN_WORKERS 64 /* of a mapping in words */
 
 /* `workers` NULL: none. */
-static void put_picture(FILE *out, const struct profile_class *node_class,
-                        const struct picture_workers *workers, const char *id, const char *title)
+static void put_picture(FILE *out, const struct profile_class *node_class, const uint32_t *workers,
+                        const char *id, const char *title)
 {
     const size_t pus = node_class->pus.count;
     const struct picture picture = {node_class, workers, pus > PUS_IN_FULL};
@@ -98,22 +98,22 @@ static void put_mapping(FILE *out, const struct report *report, enum map_priorit
     const struct map_request request = map_request_of(priority, report->workers);
     const bool memory = priority == MAP_MEMORY;
     const char *name = memory ? "Memory" : "Communication";
-    uint32_t *chosen = cli_needed(calloc(3 * report->workers, sizeof *chosen));
+    FREED uint32_t *chosen = cli_needed(calloc(report->workers, sizeof *chosen));
     cli_check(map_workers(profile, &request, chosen, NULL, &error), &error);
     put_chosen(out, chosen, report->workers, name);
     for (size_t i = 0; i < profile->class_count; i++) {
         char id[64], title[160];
         uint32_t node = 0;
-        const struct picture_workers workers =
-            workers_of_class(report, i, chosen, chosen + report->workers, &node);
+        FREED uint32_t *workers =
+            cli_needed(calloc(profile->classes[i].pus.count, sizeof *workers));
+        const size_t count = workers_of_class(report, i, chosen, workers, &node);
         snprintf(id, sizeof id, "map-%s-%zu", memory ? "memory" : "communication", i);
-        snprintf(title, sizeof title, "%s priority: %zu of %zu workers on node %u", name,
-                 workers.count, report->workers, node);
-        if (workers.count) {
-            put_picture(out, &profile->classes[i], &workers, id, title);
+        snprintf(title, sizeof title, "%s priority: %zu of %zu workers on node %u", name, count,
+                 report->workers, node);
+        if (count) {
+            put_picture(out, &profile->classes[i], workers, id, title);
         }
     }
-    free(chosen);
 }
 
 void report_html_topology(const struct report *report, FILE *out)
