@@ -72,7 +72,8 @@ static const struct profile_mask *view_for(const void *caller)
 {
     const struct profile_mask *view = pin_process_active() ? pin_process_view() : NULL;
     if (view && !counts_pus(caller)) {
-        pin_process_told_pu();
+        pin_self.told = pin_life_given_pu() + 1;
+        pin_self.told_record = pin_self.record;
         return NULL;
     }
     return view;
@@ -123,7 +124,8 @@ static bool keeps_pu(pid_t tid, size_t size, const void *set, const void *caller
     }
     pin_process_note_start();
     const struct profile_mask *view = pin_process_view();
-    return view && widens_only(caller) && is_whole(view, size, set) && pin_process_keep_pu() == 0;
+    return view && widens_only(caller) && is_whole(view, size, set) &&
+           pin_life_change_mask(0, pin_life_given_pu()) == 0;
 }
 
 /* A runtime moves about too (libomp visits every PU to ask it for its caches) and goes back to the

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -153,35 +152,17 @@ void pin_log(bool verbose, const char *format, ...)
 
 #define FILE_MODE 0666 /* before the umask */
 
-/* The kernel's rule for links and files in folders that everybody may write to (protected_symlinks,
- * which a rename would go round, and protected_regular, which some systems lack): only the folder's
- * owner's and one's own are used. `path` is there. */
-static bool may_use(const char *path)
-{
-    char folder[PATH_MAX];
-    struct stat entry, around;
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash) {
-        slash[slash == folder] = '\0';
-    }
-    if (lstat(path, &entry) < 0 || stat(slash ? folder : ".", &around) < 0) {
-        return false;
-    }
-    bool open_to_all = (around.st_mode & S_ISVTX) && (around.st_mode & S_IWOTH);
-    return !open_to_all || entry.st_uid == geteuid() || entry.st_uid == around.st_uid;
-}
-
 /* A pipe that is full, or has no reader, must not hold the program up. */
 static int open_to_append(const char *path)
 {
-    struct stat info;
+    struct stat info, entry;
     int file =
         open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, FILE_MODE);
     if (file < 0) {
         return -errno;
     }
-    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && !may_use(path)) {
+    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
+        (lstat(path, &entry) < 0 || profile_planted(path, &entry))) {
         close(file);
         return -EACCES;
     }

@@ -22,7 +22,7 @@
 #define JOB_BITS 34
 #define JOB_SHIFT (PROCESS_BITS + PURPOSE_BITS)
 #define PU_SHIFT (JOB_SHIFT + JOB_BITS)
-enum { FOR_FELLOWS, FOR_THREADS, FOR_MAIN, PURPOSES };
+enum { FOR_THREADS = 1, FOR_MAIN };
 
 /* Above all PUs each job has 2^14 bytes: what its first process here counted as taken by others.
  * Every process that goes by these has them, so they last as long as one does. */
@@ -155,7 +155,7 @@ static struct pin_file begin(struct pin_registry *registry)
     }
     for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
         if (registry->purpose[pu] > 0) {
-            (void)set_lock(file, F_RDLCK, byte_of(registry, pu, registry->purpose[pu] - 1u), 1);
+            (void)set_lock(file, F_RDLCK, byte_of(registry, pu, registry->purpose[pu]), 1);
         }
     }
     (void)pin_registry_keep(registry, file);
@@ -211,10 +211,9 @@ static bool stays_alone(struct pin_file file, uint64_t start, uint64_t mine, uin
     return false;
 }
 
-static unsigned purpose_of(const struct pin_registry *registry, const struct profile_mask *mains,
-                           uint32_t pu)
+static unsigned purpose_of(const struct profile_mask *mains, uint32_t pu)
 {
-    return profile_mask_has(mains, pu) ? FOR_MAIN : registry->leads ? FOR_FELLOWS : FOR_THREADS;
+    return profile_mask_has(mains, pu) ? FOR_MAIN : FOR_THREADS;
 }
 
 /* Has another process of this job the PU? */
@@ -230,7 +229,7 @@ static bool has_fellow(struct pin_file file, uint32_t pu)
 static bool take_one(struct pin_file file, uint32_t pu, unsigned purpose, bool beside)
 {
     const uint64_t byte = byte_of(file.of, pu, purpose);
-    if (file.of->purpose[pu] > purpose) {
+    if (file.of->purpose[pu] >= purpose) {
         return true;
     }
     const bool may_share =
@@ -243,11 +242,11 @@ static bool take_one(struct pin_file file, uint32_t pu, unsigned purpose, bool b
 static void note_or_drop(struct pin_registry *registry, struct pin_file file, uint32_t pu,
                          unsigned purpose, bool stays)
 {
-    if (file.number < 0 || registry->purpose[pu] > purpose) {
+    if (file.number < 0 || registry->purpose[pu] >= purpose) {
         return;
     }
     if (stays) {
-        registry->purpose[pu] = (unsigned char)(purpose + 1);
+        registry->purpose[pu] = (unsigned char)purpose;
     } else {
         (void)set_lock(file, F_UNLCK, byte_of(registry, pu, purpose), 1);
     }
@@ -257,7 +256,7 @@ bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main,
 {
     /* A thread's stack may be small; the process's lock is held. */
     static struct profile_mask one, none;
-    if (pu >= PROFILE_MASK_PUS || (registry->purpose[pu] > (is_main ? FOR_MAIN : FOR_THREADS) &&
+    if (pu >= PROFILE_MASK_PUS || (registry->purpose[pu] >= (is_main ? FOR_MAIN : FOR_THREADS) &&
                                    pin_registry_is_kept(registry))) {
         return true;
     }
@@ -277,13 +276,12 @@ bool pin_registry_take_all(struct pin_registry *registry, const struct profile_m
     const struct pin_file file = begin(registry);
     PROFILE_MASK_EACH(pus, pu)
     {
-        all =
-            all && (file.number < 0 || take_one(file, pu, purpose_of(registry, mains, pu), beside));
+        all = all && (file.number < 0 || take_one(file, pu, purpose_of(mains, pu), beside));
     }
     all = all && pin_registry_keep(registry, file);
     PROFILE_MASK_EACH(pus, pu)
     {
-        note_or_drop(registry, file, pu, purpose_of(registry, mains, pu), all);
+        note_or_drop(registry, file, pu, purpose_of(mains, pu), all);
     }
     pin_registry_end(file);
     return all;
@@ -341,7 +339,6 @@ void pin_registry_publish(struct pin_registry *registry, const struct profile_ma
     (void)set_lock(file, F_RDLCK, area_of(registry, COMPLETE), 1);
     (void)pin_registry_keep(registry, file);
     pin_registry_end(file);
-    registry->leads = false;
 }
 
 bool pin_registry_begin_turn(struct pin_registry *registry, const struct profile_mask *allowed,
@@ -363,8 +360,7 @@ bool pin_registry_begin_turn(struct pin_registry *registry, const struct profile
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
     }
     pin_registry_end(file);
-    registry->leads = together && is_first && !told;
-    if (registry->leads || !together) {
+    if (!together || (is_first && !told)) {
         return true;
     }
     if (told) {

@@ -1,4 +1,5 @@
-/* Which job holds which PUs of this node. */
+/* The registry: which job holds which PUs of this node. It keeps two unrelated programs from both
+ * starting on core 0. */
 #ifndef SERVET_PRELOAD_NODE_REGISTRY_H
 #define SERVET_PRELOAD_NODE_REGISTRY_H
 
@@ -9,10 +10,7 @@
 
 #include "profile/base/mask.h"
 
-/* The registry: which job holds which PUs of this node. It keeps two unrelated programs from both
- * starting on core 0.
- *
- * It is the locks on one file that every program of the node can read and that none writes: the
+/* It is the locks on one file that every program of the node can read and that none writes: the
  * kernel's first time namespace (registry_file.c). A process takes read locks on bytes whose place
  * says which PU, and for whom. They belong to an open file (F_OFD_SETLK), which a descriptor keeps:
  * the kernel drops them when the process ends, however it ends, and when it becomes another
@@ -23,11 +21,9 @@
 
 struct pin_registry {
     bool on;          /* false: every PU is free, and no call does anything */
-    bool leads;       /* from lead() to publish(): what is taken is for the
-                                                whole job */
     bool has_fellows; /* the job may have other processes */
-    bool over_exec;   /* what is kept stays when this process becomes another
-                                                program, which adopts it */
+    bool over_exec;   /* what is kept stays when this process becomes another program, which adopts
+                         it */
     uint64_t job;     /* of 34 bits */
     uint32_t process; /* of 12 bits: this one of the job */
     int kept;         /* a descriptor that keeps what was taken; below 1: none */

@@ -56,25 +56,18 @@ bool pin_process_thread_is_gone(const struct pin_thread *thread)
     return tid != 0 && profile_syscall(SYS_tgkill, pin_life.pid, tid, 0, 0, 0, 0) == -ESRCH;
 }
 
-/* The number of a thread of ours that runs, NULL: the main thread; -1: it is gone. */
-static pid_t tid_of(const struct pin_thread *thread)
-{
-    if (!thread) {
-        return pin_life.pid;
-    }
-    return pin_process_thread_is_gone(thread) ? -1 : atomic_load(&thread->tid);
-}
-
-/* Gives it the mask of `to`, if it still has that of `from`. The lock is held. A thread that waits
+/* Gives a thread of ours, NULL: the main thread, the mask of `to`, if it runs and still has that of
+ * `from`. The lock is held. A thread that waits
  * by sched_yield() beside another one is not moved by the kernel when it is set free. Beside the
  * main thread, which mostly waits for it, it does not stand in the way. */
 static bool replace_mask(const struct pin_thread *thread, int32_t from, int32_t to)
 {
     static struct profile_mask now;
     const int32_t main_pu = atomic_load(&pin_life.main_pu);
-    const pid_t tid = tid_of(thread);
+    const pid_t tid = thread ? atomic_load(&thread->tid) : pin_life.pid;
     PIN_NEEDS_LOCK();
-    if (tid < 0 || profile_mask_get(tid, &now) < 0 || !is_mask_of(&now, from)) {
+    if ((thread && pin_process_thread_is_gone(thread)) || profile_mask_get(tid, &now) < 0 ||
+        !is_mask_of(&now, from)) {
         return false;
     }
     if (thread && main_pu >= 0 && to < 0 && profile_mask_count(wide_mask(to)) > 1) {
@@ -104,12 +97,6 @@ void pin_process_forget_thread(void)
     } else if (main_pu >= 0 || main_pu == MAIN_LOOSE) {
         atomic_store(&pin_life.main_pu, MAIN_LEFT);
     }
-}
-
-void pin_process_told_pu(void)
-{
-    pin_self.told = pin_life_given_pu() + 1;
-    pin_self.told_record = pin_self.record;
 }
 
 void pin_process_bound_by_program(const struct profile_mask *mask)
@@ -156,12 +143,6 @@ int pin_process_take_place(struct pin_thread *thread, int32_t made_on)
         (void)pin_life_change_mask(0, main_pu); /* as replace_mask() does */
     }
     return pin_life_change_mask(0, pu);
-}
-
-int pin_process_keep_pu(void)
-{
-    const int32_t pu = pin_life_given_pu();
-    return pu < 0 ? -EINVAL : pin_life_change_mask(0, pu);
 }
 
 /* Read by any thread that wants to move the calling one. */

@@ -107,11 +107,10 @@ static bool read_exported(struct exported *out)
     if (!end || strcmp(end + 1, out->places) != 0) {
         return false;
     }
-    const char *at = out->places;
-    for (uint32_t pu; next_place(&at, &pu);) {
+    const char *at = out->places, *rest = out->places;
+    for (uint32_t pu; next_place(&rest, &pu);) {
         profile_mask_add(&out->pus, pu);
     }
-    at = out->places;
     return next_place(&at, &out->first) && profile_mask_parse(list, &out->before);
 }
 

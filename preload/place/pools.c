@@ -60,8 +60,6 @@ struct pin_thread *pin_record_take(void)
         free_records = record->next_free;
     } else if (!(record = fresh_record())) {
         return NULL;
-    } else {
-        record->number = pin_record_count();
     }
     clear_record(record);
     return record;

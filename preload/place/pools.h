@@ -51,7 +51,6 @@ struct pin_thread {
     const void *routine; /* the code that it was made to run; its lifetime is counted there */
     atomic_int pu;       /* or PIN_LEFT; these two are a profile_thread_record */
     struct pin_thread *next_free;
-    uint32_t number;  /* 1, 2, … */
     unsigned pool;    /* PIN_POOLS: none, a helper or a thread that lives briefly */
     size_t place;     /* or PIN_NO_PLACE */
     int32_t made_on;  /* the PU that it was made on; PIN_LEFT: any of the process; else not known */

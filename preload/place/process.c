@@ -71,11 +71,6 @@ static void make_lock(void)
     pthread_mutexattr_destroy(&robust);
 }
 
-static bool is_retired(void)
-{
-    return atomic_load_explicit(&pin_life.state, memory_order_relaxed) == RETIRED;
-}
-
 /* The calling thread's number as libc has it: no call asks the kernel. In the child of a vfork() it
  * is its parent's, whose memory it is. */
 static pid_t known_number(void)
@@ -123,7 +118,7 @@ bool pin_process_active(void)
     if (!pin_pages_are_ours()) {
         begin_anew(getpid()); /* of a fork that pthread_atfork() does not see */
     }
-    return !is_retired() && !pin_self.inside && !pin_self.shut;
+    return pin_life_state() != RETIRED && !pin_self.inside && !pin_self.shut;
 }
 
 void pin_process_ends_here(void)
@@ -287,7 +282,7 @@ bool pin_process_may_call(void)
 {
     bool outside;
     if (pin_life_state() != IDLE || atomic_load(&pin_life.calls_known)) {
-        return !is_retired();
+        return pin_life_state() != RETIRED;
     }
     if (!begin_planning(&outside)) {
         return false;
@@ -297,7 +292,7 @@ bool pin_process_may_call(void)
     }
     atomic_store(&pin_life.calls_known, true);
     end_planning(outside);
-    return !is_retired();
+    return pin_life_state() != RETIRED;
 }
 
 bool pin_process_plan(enum pin_comes comes)
@@ -383,13 +378,13 @@ void pin_process_put_memory(void)
 static void say_main(uint32_t pu)
 {
     const struct pin_launcher *launcher = &pin_here.launcher;
+    char rank[96] = "";
     if (launcher->name) {
-        pin_log(pin_here.options.verbose,
-                "rank %u of %u on this node (%s): main thread on PU %u (%s)", launcher->node_rank,
-                launcher->node_ranks, launcher->name, pu, pin_here.plan.source);
-    } else {
-        pin_log(pin_here.options.verbose, "main thread on PU %u (%s)", pu, pin_here.plan.source);
+        snprintf(rank, sizeof rank, "rank %u of %u on this node (%s): ", launcher->node_rank,
+                 launcher->node_ranks, launcher->name);
     }
+    pin_log(pin_here.options.verbose, "%smain thread on PU %u (%s)", rank, pu,
+            pin_here.plan.source);
 }
 
 /* The choice of the program or user that keeps the main thread where it is; NULL: none. */
@@ -496,7 +491,7 @@ void pin_process_narrow_main(void)
  * another thread may have been at it.) A sandbox is inherited. */
 static void begin_anew(pid_t pid)
 {
-    if (pin_self.shut || is_retired()) {
+    if (pin_self.shut || pin_life_state() == RETIRED) {
         atomic_store(&pin_life.state, RETIRED);
         return;
     }

@@ -181,8 +181,6 @@ void pin_process_leave(struct pin_thread *thread);
  * its place. 0; -ECANCELED: a sandbox has come meanwhile, or all was given up; as
  * sched_setaffinity(2). */
 int pin_process_take_place(struct pin_thread *thread, int32_t made_on);
-/* The calling thread, which we have pinned, gets its PU again. */
-int pin_process_keep_pu(void);
 
 /* A thread of this process, NULL: the main thread, gets `pu`, or is left to the kernel (PIN_LEFT),
  * if its record is still that of the thread which was made at `born_ns`, and it is still where we
@@ -194,8 +192,6 @@ bool pin_process_thread_is_gone(const struct pin_thread *thread);
 void pin_process_put(struct pin_thread *thread, int32_t pu);
 /* The calling thread's mask is no longer ours: it ends, or the program has bound it. */
 void pin_process_forget_thread(void);
-/* The program is about to get the true mask of the calling thread, which we have pinned. */
-void pin_process_told_pu(void);
 /* The program has given the calling thread this mask, which is its own choice, unless it is the one
  * that a query returned before: then the thread stays ours. */
 void pin_process_bound_by_program(const struct profile_mask *mask);

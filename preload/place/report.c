@@ -1,4 +1,4 @@
-/* What SERVET_REPORT asks for. */
+/* The lines of the report. */
 #include "preload/place/report.h"
 
 #include <errno.h>

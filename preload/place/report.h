@@ -1,4 +1,8 @@
-/* The report (SERVET_REPORT): one line for every thread that ran. */
+/* What SERVET_REPORT asks for: at exit one line for every thread that ran, with what it was, where
+ * it was put and where it last ran, and with whom a worker shared its PU.
+ *
+ * Without SERVET_REPORT nothing is kept. A process that ends by _exit(), exec or a signal reports
+ * nothing. */
 #ifndef SERVET_PRELOAD_PLACE_REPORT_H
 #define SERVET_PRELOAD_PLACE_REPORT_H
 
@@ -10,12 +14,6 @@
 #include "profile/processes/threads.h"
 
 struct pin_process;
-
-/* What SERVET_REPORT asks for: at exit one line for every thread that ran, with what it was, where
- * it was put and where it last ran, and with whom a worker shared its PU.
- *
- * Without SERVET_REPORT nothing is kept. A process that ends by _exit(), exec or a signal reports
- * nothing. */
 
 /* Threads that are remembered; further ones are only counted. */
 #define PIN_REPORT_THREADS 4096u

@@ -114,19 +114,6 @@ static int replace(const char *path, mode_t mode, const char *text, size_t lengt
 
 #define LINKS_MOST 40 /* as many as the kernel follows */
 
-/* Is it another user's link in a folder that everybody may write to? */
-static bool planted(const char *path, const struct stat *link)
-{
-    char copy[PATH_MAX];
-    struct stat folder;
-    snprintf(copy, sizeof copy, "%s", path);
-    if (stat(dirname(copy), &folder) < 0) {
-        return true;
-    }
-    bool for_everybody = (folder.st_mode & S_ISVTX) && (folder.st_mode & S_IWOTH);
-    return for_everybody && link->st_uid != geteuid() && link->st_uid != folder.st_uid;
-}
-
 static int follow_link(char *path, size_t size)
 {
     char target[PATH_MAX], copy[PATH_MAX];
@@ -152,7 +139,7 @@ static int find_file(char *path, size_t size, struct stat *status)
         if (!S_ISLNK(status->st_mode)) {
             return 0;
         }
-        int rc = planted(path, status) ? -EPERM : follow_link(path, size);
+        int rc = profile_planted(path, status) ? -EPERM : follow_link(path, size);
         if (rc < 0) {
             return rc;
         }

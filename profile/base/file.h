@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,6 +70,25 @@ static inline uint32_t profile_running_tasks(void)
         running = 10 * running + (uint32_t)(*at - '0');
     }
     return running;
+}
+
+/* Is what is at `path` another user's, in a folder that everybody may write to? The kernel's rule
+ * for links and files there (protected_symlinks, which a rename would go round, and
+ * protected_regular, which some systems lack). */
+static inline bool profile_planted(const char *path, const struct stat *entry)
+{
+    char folder[PATH_MAX];
+    struct stat around;
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash) {
+        slash[slash == folder] = '\0';
+    }
+    if (stat(slash ? folder : ".", &around) < 0) {
+        return true;
+    }
+    const bool for_everybody = (around.st_mode & S_ISVTX) && (around.st_mode & S_IWOTH);
+    return for_everybody && entry->st_uid != geteuid() && entry->st_uid != around.st_uid;
 }
 
 /* -- a text in memory, written through a FILE (stream.c) -- */
