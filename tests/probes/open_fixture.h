@@ -8,6 +8,7 @@
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
+#include "tests/profile/fixture.h"
 #include "tests/simulated/simulated.h"
 
 /* Machines need not be closed, except by who opens many. */
@@ -36,6 +37,22 @@ static inline void open_machine_of(const char *name, struct machine *machine)
     open_machine_seeded(name, 1, machine);
 }
 
+/* A description whose 'names' are "names". One that does not begin with a brace is a list of fields:
+ * the caches and the memory that it lacks are like any others. */
+static inline const char *described_as(const char *text)
+{
+    const bool whole = *text == '{', caches = whole || strstr(text, "'caches'"),
+               memory = whole || strstr(text, "'memory'");
+    char *all = kept(strdup(formatted(
+        "%s%s%s%s%s", whole ? "" : "{'servet_machine': 1, ", text,
+        caches ? "" : ", 'caches': [{'level': 1, 'size_bytes': 32768, 'ways': 8, 'seconds': 1e-9}]",
+        memory ? "" : ", 'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10}", whole ? "" : "}")));
+    for (char *at = all; (at = strchr(at, '\''));) {
+        *at = '"';
+    }
+    return all;
+}
+
 /* Result of probe_machine_open_simulated() for a description with a file m.csv beside it (NULL:
  * none). */
 static inline int open_machine_text(struct machine *machine, uint64_t seed, const char *text,
@@ -44,11 +61,11 @@ static inline int open_machine_text(struct machine *machine, uint64_t seed, cons
     if (csv) {
         scratch_file("m.csv", "%s", csv);
     }
-    return open_simulated(scratch_file("machine.json", "%s", text), seed, machine, error);
+    return open_simulated(scratch_file("machine.json", "%s", described_as(text)), seed, machine,
+                          error);
 }
 
-/* A description as printf() makes it, 'names' and "names" are the
- * same. */
+/* The machine of a description as printf() makes it. */
 __attribute__((format(printf, 3, 4))) static inline void
 open_machine_with(struct machine *machine, uint64_t seed, const char *format, ...)
 {
@@ -58,9 +75,6 @@ open_machine_with(struct machine *machine, uint64_t seed, const char *format, ..
     va_start(values, format);
     ck_assert_int_gt(vasprintf(&text, format, values), 0);
     va_end(values);
-    for (char *at = text; (at = strchr(at, '\''));) {
-        *at = '"';
-    }
     ck_assert_msg(open_machine_text(machine, seed, kept(text), NULL, &error) == 0, "%s",
                   error.text);
 }
@@ -114,8 +128,5 @@ static inline const char *groups_of(size_t pus, size_t size)
     }
     return text;
 }
-
-/* A first cache like any other, for machines whose question is another. */
-#define SOME_CACHE "'caches': [{'level': 1, 'size_bytes': 32768, 'ways': 8, 'seconds': 1e-9}]"
 
 #endif

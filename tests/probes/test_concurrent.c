@@ -18,12 +18,11 @@ static void open_machine(double parallel, double domain)
 {
     open_machine_with(
         &machine, 3,
-        "{'servet_machine': 1, 'pus': '0-31', 'packages': [%s], " SOME_CACHE ", 'memory': {"
-        "'seconds': 1e-7, 'pu_bytes_per_s': 1e10, 'domains': [{'groups': [%s], 'bytes_per_s': "
-        "%g}]}, "
-        "'layers': [{'groups': [%s], 'seconds': 4e-7, 'bytes_per_s': 9e9, 'parallel': %g}, "
+        "'pus': '0-31', 'packages': [%s], 'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10, "
+        "'domains': [{'groups': [%s], 'bytes_per_s': %g}]}, 'layers': [{'groups': [%s], 'seconds': "
+        "4e-7, 'bytes_per_s': 9e9, 'parallel': %g}, "
         "{'groups': ['0-31'], 'seconds': 9e-7, 'bytes_per_s': 4e9, 'parallel': %g}], "
-        "'noise': {'relative': 0.02, 'outlier_probability': 0.02, 'outlier_factor': 3}}",
+        "'noise': {'relative': 0.02, 'outlier_probability': 0.02, 'outlier_factor': 3}",
         groups_of(PUS, PACKAGE), groups_of(PUS, PACKAGE), domain, groups_of(PUS, PACKAGE), parallel,
         parallel);
 }
@@ -212,10 +211,9 @@ TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
     static double values[PAIRS];
     static bool measured[PAIRS];
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        struct profile_set pus;
+        const struct profile_set pus = set_of("0-31");
         struct sampling sampling;
         struct sampling_outcome outcome = {.values = values, .measured = measured};
-        ck_assert_int_eq(profile_set_parse("0-31", &pus), 0);
         ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
         sampling.exhaustive = true;
         sampling.at_once = CONCURRENT_MOST;
@@ -227,7 +225,6 @@ TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
             }
         }
         probe_sampling_free(&sampling);
-        profile_set_free(&pus);
     }
 }
 
@@ -250,16 +247,14 @@ static int exchange_alike(struct machine *of, const struct machine_exchange *wha
 TEST(messages_at_a_time_go_up_to_all_pus)
 {
     static const struct machine_ops ops = {.exchange = exchange_alike};
-    struct machine alike = {.ops = &ops, .name = "alike"};
+    struct machine alike = {.ops = &ops, .name = "alike", .pus = set_of("0-159")};
     struct profile_communication found;
     struct probe probe = {.machine = &alike, .seed = 1};
     most_pairs = 0;
-    ck_assert_int_eq(profile_set_parse("0-159", &alike.pus), 0);
     ck_assert_int_eq(probe_message(&probe, 1024, &found, NULL), 0);
     ck_assert_uint_eq(found.layer_count, 1);
     ck_assert_uint_eq(most_pairs, 80);
     const struct profile_layer *layer = &found.layers[0];
     ck_assert_uint_eq(layer->concurrency[layer->concurrency_count - 1].messages, 80);
     profile_communication_free(&found);
-    profile_set_free(&alike.pus);
 }

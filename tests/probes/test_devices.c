@@ -20,9 +20,9 @@ static struct machine machine;
 static void open_gpus(const char *nodes, const char *gpus)
 {
     open_machine_with(&machine, 1,
-                      "{'servet_machine': 1, 'pus': '0-7', " SOME_CACHE ", 'memory': {'seconds': "
-                      "9e-8, 'pu_bytes_per_s': 1.2e10%s%s}, 'gpus': [%s], 'noise': {'relative': "
-                      "0.02, 'outlier_probability': 0.03, 'outlier_factor': 3}}",
+                      "'pus': '0-7', 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1.2e10%s%s}, "
+                      "'gpus': [%s], 'noise': {'relative': 0.02, 'outlier_probability': 0.03, "
+                      "'outlier_factor': 3}",
                       *nodes ? ", " : "", nodes, gpus);
 }
 
@@ -88,9 +88,7 @@ TEST(a_gpu_out_of_reach_has_no_rows_and_a_reason)
 TEST(a_node_whose_pus_are_left_out_is_left_out)
 {
     open_gpus(NODES, NEAR_0);
-    profile_set_free(&machine.pus);
-    ck_assert_int_eq(profile_set_parse("4-7", &machine.pus), 0);
-    kept(machine.pus.ids);
+    machine.pus = set_of("4-7");
     struct probe_devices found = measure(0);
     ck_assert_uint_eq(found.of[0].count, 1);
     assert_row(&found.of[0].transfers[0], 1, 19e9, 15e9, 11e-6);

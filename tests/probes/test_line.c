@@ -9,18 +9,14 @@ static void assert_line(uint32_t kib, uint32_t ways, uint32_t line, const char *
         .count = 2, .levels = {{.size_bytes = kib * 1024, .seconds = 1.2e-9}, {.seconds = 4.4e-9}}};
     struct machine machine;
     struct servet_error error;
-    open_machine_with(
-        &machine, 1,
-        "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": %zu, \"page_mapping\": "
-        "\"random\", \"caches\": ["
-        "{\"level\": 1, \"declared_size_bytes\": 0, \"size_bytes\": %u, \"ways\": %u, "
-        "\"line_bytes\": %u, \"policy\": "
-        "\"%s\", \"seconds\": 1.2e-9},"
-        "{\"level\": 2, \"declared_size_bytes\": 0, \"size_bytes\": 1048576, \"ways\": 16, "
-        "\"line_bytes\": %u, "
-        "\"seconds\": 4.4e-9}],"
-        "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10}}",
-        page, kib * 1024, ways, line, policy, line);
+    open_machine_with(&machine, 1,
+                      "'pus': '0-1', 'page_bytes': %zu, 'page_mapping': 'random', 'caches': ["
+                      "{'level': 1, 'declared_size_bytes': 0, 'size_bytes': %u, 'ways': %u, "
+                      "'line_bytes': %u, 'policy': '%s', 'seconds': 1.2e-9},"
+                      "{'level': 2, 'declared_size_bytes': 0, 'size_bytes': 1048576, 'ways': 16, "
+                      "'line_bytes': %u, 'seconds': 4.4e-9}], "
+                      "'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}",
+                      page, kib * 1024, ways, line, policy, line);
     struct probe probe = {.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_cache_line(&probe, 0, &caches, &error), 0);
     probe_machine_close(&machine);

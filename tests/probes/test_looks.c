@@ -12,11 +12,9 @@
 
 static struct machine machine;
 
-/* `more`: fields behind those that every machine has. */
-#define MACHINE(pus, memory, more)                                                                 \
-    "{\"servet_machine\": 1, \"pus\": \"" pus "\", \"caches\": [{\"level\": 1, \"size_bytes\": "   \
-    "16384, \"ways\": 4, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, "                    \
-    "\"pu_bytes_per_s\": 1e10" memory "}, " more "}"
+/* Two PUs, and what messages between them take. */
+#define PAIR(bytes_per_s)                                                                          \
+    "'pus': '0-1', 'layers': [{'groups': ['0-1'], 'seconds': 1e-7, 'bytes_per_s': " bytes_per_s "}]"
 
 /* -- lines -- */
 
@@ -28,29 +26,19 @@ static double line_ns(size_t i, size_t j)
     return i / 2 == j / 2 ? 20 : 100 + 0.25 * (double)(i + j);
 }
 
-static void matrix_of_lines(char *text, size_t size)
-{
-    text[0] = '\0';
-    for (size_t i = 0; i < PUS; i++) {
-        for (size_t j = 0; j < PUS; j++) {
-            size_t used = strlen(text);
-            snprintf(text + used, size - used, "%g%s", i == j ? 0 : line_ns(i, j),
-                     j + 1 == PUS ? "\n" : ",");
-        }
-    }
-}
-
 static struct profile_communication lines_of(bool exhaustive)
 {
     struct profile_communication found;
-    char csv[1024];
+    const char *csv = "";
     struct servet_error error;
-    matrix_of_lines(csv, sizeof csv);
-    ck_assert_int_eq(
-        open_machine_text(&machine, 1,
-                          MACHINE("0-7", "", "\"exchange_matrix\": {\"file\": \"m.csv\"}"), csv,
-                          &error),
-        0);
+    for (size_t i = 0; i < PUS * PUS; i++) {
+        csv = formatted("%s%g%s", csv, i % (PUS + 1) ? line_ns(i / PUS, i % PUS) : 0,
+                        (i + 1) % PUS ? "," : "\n");
+    }
+    ck_assert_int_eq(open_machine_text(&machine, 1,
+                                       "'pus': '0-7', 'exchange_matrix': {'file': 'm.csv'}", csv,
+                                       &error),
+                     0);
     struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = exhaustive};
     ck_assert_int_eq(probe_message(&probe, 4096, &found, &error), 0);
     ck_assert_uint_eq(found.layer_count, 2);
@@ -89,18 +77,12 @@ TEST(lines_of_a_sample_are_of_every_layer_and_of_few_pairs)
  * each gets the lines of its own pairs, and what no pair was measured of gets none. */
 TEST(lines_move_to_layers_that_other_messages_found)
 {
-    static uint32_t siblings[4][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}},
-                    most[] = {0, 1, 2, 3, 4, 5, 6}, all[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    struct profile_set cores[4], others = {most, 7}, node = {all, 8};
     FREED_BY(profile_communication_free) struct profile_communication from = lines_of(true);
-    struct profile_layer layers[4] = {{.members = {cores, 4, NULL, 0}},
-                                      {.members = {&others, 1, NULL, 0}},
-                                      {.members = {&node, 1, NULL, 0}},
-                                      {.members = {&node, 1, NULL, 0}}};
+    struct profile_layer layers[] = {{.members = relation_of("0-1 2-3 4-5 6-7")},
+                                     {.members = relation_of("0-6")},
+                                     {.members = relation_of("0-7")},
+                                     {.members = relation_of("0-7")}};
     struct profile_communication to = {.layers = layers, .layer_count = 4};
-    for (size_t i = 0; i < 4; i++) {
-        cores[i] = (struct profile_set){siblings[i], 2};
-    }
     ck_assert_int_eq(probe_lines_move(&from, &to), 0);
     ck_assert_uint_eq(from.line_time_count, 0);
     ck_assert_uint_eq(to.line_time_count, PUS * (PUS - 1) / 2);
@@ -163,11 +145,7 @@ static struct said run_of(uint64_t seed, int looks)
 {
     FREED_BY(profile_communication_free) struct profile_communication found;
     double rate;
-    open_machine_with(
-        &machine, seed,
-        MACHINE("0-1", "",
-                "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
-                "1e10}], \"noise\": {\"relative\": 0.005}"));
+    open_machine_with(&machine, seed, PAIR("1e10") ", 'noise': {'relative': 0.005}");
     change_messages();
     drift = seed;
     struct probe probe = {.machine = &machine, .seed = seed};
@@ -229,10 +207,7 @@ static struct machine_times waited(struct machine *m)
 
 static void open_pair(void)
 {
-    open_machine_with(&machine, 1,
-                      MACHINE("0-1", "",
-                              "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, "
-                              "\"bytes_per_s\": 1e10}]"));
+    open_machine_with(&machine, 1, PAIR("1e10"));
     waited_s = 0;
 }
 
@@ -318,11 +293,7 @@ TEST(messages_say_of_which_data_they_are)
 {
     for (int unwritten = 0; unwritten < 2; unwritten++) {
         struct profile_communication found;
-        open_machine_with(
-            &machine, 1,
-            MACHINE("0-1", "",
-                    "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
-                    "1e9}]"));
+        open_machine_with(&machine, 1, PAIR("1e9"));
         change_messages();
         struct probe probe = {.machine = &machine, .seed = 1, .unwritten = unwritten};
         ck_assert_int_eq(probe_message(&probe, 32768, &found, NULL), 0);
@@ -359,7 +330,7 @@ TEST(loops_are_as_long_as_the_copies_of_the_levels)
     enum { ARRAY = 1 << 28 };
     FREED_BY(probe_memory_free)
     struct probe_memory found = {.array_bytes = ARRAY, .memory.method = strdup("levels")};
-    open_machine_with(&machine, 1, MACHINE("0-3", "", "\"name\": \"m\""));
+    open_machine_with(&machine, 1, "'pus': '0-3'");
     replace_operations(&machine)->copy = note_pages;
     struct probe probe = {.machine = &machine, .seed = 1, .alone_bytes_per_s = 1e9};
     const struct machine_copy usual = probe_memory_what(&probe, ARRAY, -1);
@@ -374,8 +345,8 @@ TEST(each_loop_has_its_own_bandwidth)
     FREED_BY(probe_memory_free)
     struct probe_memory found = {.array_bytes = 1 << 20, .memory.method = strdup("levels")};
     open_machine_with(&machine, 1,
-                      MACHINE("0-3", ", \"domains\": [{\"pus\": \"0-3\", \"bytes_per_s\": 2e10}]",
-                              "\"name\": \"m\", \"huge_page_bytes\": 2097152"));
+                      "'pus': '0-3', 'huge_page_bytes': 2097152, 'memory': {'seconds': 1e-7, "
+                      "'pu_bytes_per_s': 1e10, 'domains': [{'pus': '0-3', 'bytes_per_s': 2e10}]}");
     replace_operations(&machine)->copy = note_pages;
     struct probe probe = {.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_memory_kernels(&probe, &found, NULL), 0);

@@ -23,26 +23,25 @@ static double latency(size_t from, size_t node)
 
 static void open_nodes(size_t slow)
 {
-    char *nodes = kept(calloc(NODES * NODES, 96));
-    size_t used = 0;
+    const char *nodes = "";
     for (size_t node = 0; node < NODES; node++) {
-        used += (size_t)sprintf(nodes + used, "%s{'os_index': %zu, 'pus': '%zu-%zu', 'from': [",
-                                node ? ", " : "", node, node * PUS_OF_NODE,
-                                (node + 1) * PUS_OF_NODE - 1);
-        for (size_t from = 0, written = 0; from < NODES; from++) {
-            if (from != node) {
-                used += (size_t)sprintf(
-                    nodes + used, "%s{'pus': '%zu-%zu', 'seconds': %g, 'bytes_per_s': %g}",
-                    written++ ? ", " : "", from * PUS_OF_NODE, (from + 1) * PUS_OF_NODE - 1,
-                    latency(from, node), rate(from, node, slow));
-            }
+        const char *others = "";
+        for (size_t from = 0; from < NODES; from++) {
+            others = from == node
+                         ? others
+                         : formatted("%s%s{'pus': '%zu-%zu', 'seconds': %g, 'bytes_per_s': %g}",
+                                     others, *others ? ", " : "", from * PUS_OF_NODE,
+                                     (from + 1) * PUS_OF_NODE - 1, latency(from, node),
+                                     rate(from, node, slow));
         }
-        used += (size_t)sprintf(nodes + used, "]}");
+        nodes = formatted("%s%s{'os_index': %zu, 'pus': '%zu-%zu', 'from': [%s]}", nodes,
+                          node ? ", " : "", node, node * PUS_OF_NODE, (node + 1) * PUS_OF_NODE - 1,
+                          others);
     }
     open_machine_with(&machine, 1,
-                      "{'servet_machine': 1, 'pus': '0-%d', " SOME_CACHE ", 'memory': {'seconds': "
-                      "9e-8, 'pu_bytes_per_s': 1.2e10, 'nodes': [%s]}, 'noise': {'relative': 0.02, "
-                      "'outlier_probability': 0.03, 'outlier_factor': 3}}",
+                      "'pus': '0-%d', 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1.2e10, "
+                      "'nodes': [%s]}, 'noise': {'relative': 0.02, 'outlier_probability': 0.03, "
+                      "'outlier_factor': 3}",
                       NODES * PUS_OF_NODE - 1, nodes);
 }
 
@@ -72,11 +71,10 @@ static void measure(size_t slow)
 static void expect_together(const char *description, const double *expected)
 {
     FREED_BY(probe_numa_free) struct probe_numa found;
-    open_machine_with(
-        &machine, 1,
-        "{'servet_machine': 1, 'pus': '0-7', " SOME_CACHE ", 'memory': {'seconds': "
-        "9e-8, 'pu_bytes_per_s': 1.2e10, 'nodes': [%s]}, 'noise': {'relative': 0.02}}",
-        description);
+    open_machine_with(&machine, 1,
+                      "'pus': '0-7', 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1.2e10, "
+                      "'nodes': [%s]}, 'noise': {'relative': 0.02}",
+                      description);
     struct probe probe = {
         .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
     ck_assert_int_eq(probe_numa(&probe, ARRAY, &found, NULL), 0);

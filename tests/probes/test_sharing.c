@@ -80,22 +80,17 @@ TEST(two_trials_that_contradict_one_another_say_nothing)
 
 /* Pairs of PUs share a second level whose replacement is random, with a third level not far behind
  * it: together the pair's loads are about twice as slow, which is just the threshold. */
-static const char close_call[] =
-    "{\"servet_machine\": 1, \"name\": \"close call\", \"pus\": \"0-7\", \"caches\": ["
-    "{\"level\": 1, \"size_bytes\": 8192, \"ways\": 8, \"seconds\": 1e-9},"
-    "{\"level\": 2, \"size_bytes\": 131072, \"ways\": 8, \"seconds\": 4e-9, \"policy\": \"random\","
-    " \"groups\": [\"0-1\", \"2-3\", \"4-5\", \"6-7\"]},"
-    "{\"level\": 3, \"size_bytes\": 4194304, \"ways\": 16, \"seconds\": 1.35e-8, \"groups\": "
-    "[\"0-7\"]}],"
-    "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10},"
-    "\"layers\": [{\"name\": \"pair\", \"groups\": [\"0-1\", \"2-3\", \"4-5\", \"6-7\"], "
-    "\"seconds\": 3e-8,"
-    " \"bytes_per_s\": 1e10}, {\"name\": \"node\", \"groups\": [\"0-7\"], \"seconds\": 6e-8, "
-    "\"bytes_per_s\": 1e10}],"
-    "\"noise\": {\"relative\": 0.05, \"outlier_probability\": 0.15, \"outlier_factor\": 4,"
-    " \"neighbour_probability\": 0.1, \"neighbour_lines\": 1}}";
+#define CLOSE_CALL                                                                                 \
+    "'pus': '0-7', 'caches': [{'level': 1, 'size_bytes': 8192, 'ways': 8, 'seconds': 1e-9},"       \
+    "{'level': 2, 'size_bytes': 131072, 'ways': 8, 'seconds': 4e-9, 'policy': 'random', "          \
+    "'groups': ['0-1', '2-3', '4-5', '6-7']}, {'level': 3, 'size_bytes': 4194304, 'ways': 16, "    \
+    "'seconds': %g, 'groups': ['0-7']}], 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}, "    \
+    "'noise': {'relative': 0.05, 'outlier_probability': 0.15, 'outlier_factor': 4, "               \
+    "'neighbour_probability': 0.1, 'neighbour_lines': 1}"
 
 enum { PUS = 8, PAIRS = PUS * (PUS - 1) / 2, MACHINES = 30, SHARED_L2 = 128 << 10 };
+static const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
+static struct machine machine;
 
 static size_t wrong_pairs(const struct profile_relation *relation)
 {
@@ -111,12 +106,10 @@ static size_t wrong_pairs(const struct profile_relation *relation)
 /* Some of the pairs come out wrong: those that the level does not call undecided are few. */
 TEST(a_close_call_is_undecided_rather_than_wrong)
 {
-    const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
     size_t wrong = 0, undecided = 0, beyond = 0;
     for (uint64_t seed = 1; seed <= MACHINES; seed++) {
-        struct machine machine;
         struct probe_sharing found;
-        open_machine_with(&machine, seed, "%s", close_call);
+        open_machine_with(&machine, seed, CLOSE_CALL, 1.35e-8);
         struct probe probe = {.machine = &machine, .seed = seed, .exhaustive = true};
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
         const size_t here = wrong_pairs(&found.levels[0].sharing), said = found.levels[0].undecided;
@@ -136,27 +129,27 @@ TEST(a_close_call_is_undecided_rather_than_wrong)
 
 enum { DECLARED_PUS = 64, SHARERS = 4, DECLARED_PAIRS = DECLARED_PUS * (DECLARED_PUS - 1) / 2 };
 
+#define TWO_CACHES                                                                                 \
+    "'caches': [{'level': 1, 'size_bytes': 8192, 'ways': 8, 'seconds': 1e-9}, {'level': 2, "       \
+    "'size_bytes': 131072, 'ways': 8, 'seconds': 4e-9, 'groups': [%s], 'declared_groups': "        \
+    "[%s]}], "                                                                                     \
+    "'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}"
+
 /* Caches of four neighbours. Wrongly: of PUs a quarter of the machine apart, and a package of every
  * second PU. */
-static void open_declared(struct machine *machine, uint64_t seed, bool wrongly)
+static struct probe open_declared(uint64_t seed, bool wrongly)
 {
-    char apart[512] = "", package[256] = "'0";
-    for (size_t pu = 0, used = 0; pu < DECLARED_PUS / SHARERS; pu++) {
-        used += (size_t)sprintf(apart + used, "%s'%zu,%zu,%zu,%zu'", pu ? ", " : "", pu, pu + 16,
-                                pu + 32, pu + 48);
+    const char *apart = "'0,16,32,48'", *package = "0", *groups = groups_of(DECLARED_PUS, SHARERS);
+    for (int pu = 1; pu < 16; pu++) {
+        apart = formatted("%s, '%d,%d,%d,%d'", apart, pu, pu + 16, pu + 32, pu + 48);
     }
-    for (size_t pu = 2, used = 2; pu < DECLARED_PUS; pu += 2) {
-        used += (size_t)sprintf(package + used, ",%zu%s", pu, pu + 2 == DECLARED_PUS ? "'" : "");
+    for (int pu = 2; pu < DECLARED_PUS; pu += 2) {
+        package = formatted("%s,%d", package, pu);
     }
-    const char *caches = groups_of(DECLARED_PUS, SHARERS);
-    open_machine_with(
-        machine, seed,
-        "{'servet_machine': 1, 'pus': '0-63', 'packages': [%s], 'caches': [{'level': 1, "
-        "'size_bytes': 8192, 'ways': 8, 'seconds': 1e-9}, {'level': 2, 'size_bytes': 131072, "
-        "'ways': 8, 'seconds': 4e-9, 'groups': [%s], 'declared_groups': [%s]}], 'memory': "
-        "{'seconds': 9e-8, 'pu_bytes_per_s': 1e10}, 'layers': [{'seconds': 3e-8, 'bytes_per_s': "
-        "1e10, 'groups': [%s]}, {'seconds': 6e-8, 'bytes_per_s': 1e10, 'groups': ['0-63']}]}",
-        wrongly ? package : "'0-63'", caches, wrongly ? apart : caches, caches);
+    open_machine_with(&machine, seed, "'pus': '0-63', 'packages': ['%s'], " TWO_CACHES,
+                      wrongly ? package : "0-63", groups, wrongly ? apart : groups);
+    return (struct probe){
+        .machine = &machine, .seed = seed, .declared = &machine.declared->classes[0]};
 }
 
 /* A sample of two dozen pairs that do not share may miss the few that do: what the others took over
@@ -164,15 +157,11 @@ static void open_declared(struct machine *machine, uint64_t seed, bool wrongly)
  * Then only answers tell others. Where caches are as declared, a sample does. */
 TEST(where_caches_are_declared_wrongly_groups_are_searched)
 {
-    const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        struct machine machine;
         struct probe_sharing found;
         const struct probe_sharing_level *level = &found.levels[0];
         const bool wrongly = seed > 1;
-        open_declared(&machine, seed, wrongly);
-        struct probe probe = {
-            .machine = &machine, .seed = seed, .declared = &machine.declared->classes[0]};
+        struct probe probe = open_declared(seed, wrongly);
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
         ck_assert_msg(level->sharing.group_count == DECLARED_PUS / SHARERS, "seed %d", (int)seed);
         ck_assert_uint_eq(level->sharing.pair_count, 0);
@@ -186,14 +175,12 @@ TEST(where_caches_are_declared_wrongly_groups_are_searched)
 /* A hypervisor says that all PUs share one cache, and nothing else. */
 enum { EIGHT = DECLARED_PUS / 8 };
 
-static void open_one_declared(struct machine *machine, uint64_t seed)
+static struct probe open_one_declared(uint64_t seed)
 {
-    open_machine_with(machine, seed,
-                      "{'servet_machine': 1, 'pus': '0-63', 'caches': [{'level': 1, 'size_bytes': "
-                      "8192, 'ways': 8, 'seconds': 1e-9}, {'level': 2, 'size_bytes': 131072, "
-                      "'ways': 8, 'seconds': 4e-9, 'groups': [%s], 'declared_groups': ['0-63']}], "
-                      "'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}, 'layers': []}",
-                      groups_of(DECLARED_PUS, EIGHT));
+    open_machine_with(&machine, seed, "'pus': '0-63', " TWO_CACHES, groups_of(DECLARED_PUS, EIGHT),
+                      "'0-63'");
+    return (struct probe){
+        .machine = &machine, .seed = seed, .declared = &machine.declared->classes[0]};
 }
 
 /* A sample of two dozen pairs may hold none of the pairs that share, and an undecided pair is no
@@ -201,14 +188,10 @@ static void open_one_declared(struct machine *machine, uint64_t seed)
 TEST(where_one_cache_of_all_is_declared_the_smaller_ones_are_found)
 {
     enum { SEEDS = 60 };
-    const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct machine machine;
         struct probe_sharing found;
         const struct probe_sharing_level *level = &found.levels[0];
-        open_one_declared(&machine, seed);
-        struct probe probe = {
-            .machine = &machine, .seed = seed, .declared = &machine.declared->classes[0]};
+        struct probe probe = open_one_declared(seed);
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
         ck_assert_msg(level->sharing.group_count == DECLARED_PUS / EIGHT, "seed %d: %zu groups",
                       (int)seed, level->sharing.group_count);
@@ -224,10 +207,10 @@ static const struct probe_cache with_times = {
     .count = 1, .levels = {{.size_bytes = SHARED_L2, .seconds = 4e-9}}, .memory_seconds = 9e-8};
 
 /* Somebody else keeps the cache full that this PU has. */
-static int full(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus,
+static int full(struct machine *subject, const struct machine_traversal *what, const uint32_t *pus,
                 size_t count, double *seconds)
 {
-    int rc = honest->traverse(machine, what, pus, count, seconds);
+    int rc = honest->traverse(subject, what, pus, count, seconds);
     for (size_t k = 0; k < count; k++) {
         seconds[k] = pus[k] == FULL ? with_times.memory_seconds : seconds[k];
     }
@@ -237,11 +220,8 @@ static int full(struct machine *machine, const struct machine_traversal *what, c
 /* No answer tells with whom it is, so it stays with those that it is declared to be with. */
 TEST(of_a_pu_whose_answers_all_say_nothing_others_do_not_tell)
 {
-    struct machine machine;
     FREED_BY(probe_sharing_free) struct probe_sharing found;
-    open_one_declared(&machine, 1);
-    struct probe probe = {
-        .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
+    struct probe probe = open_one_declared(1);
     replace_operations(&machine)->traverse = full;
     ck_assert_int_eq(probe_sharing(&probe, &with_times, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[0].as_declared, DECLARED_PUS - 1);
@@ -249,10 +229,10 @@ TEST(of_a_pu_whose_answers_all_say_nothing_others_do_not_tell)
 }
 
 /* PUs of different groups seem to share, as if something were wrong all the time. */
-static int disturbed(struct machine *machine, const struct machine_traversal *what,
+static int disturbed(struct machine *subject, const struct machine_traversal *what,
                      const uint32_t *pus, size_t count, double *seconds)
 {
-    int rc = honest->traverse(machine, what, pus, count, seconds);
+    int rc = honest->traverse(subject, what, pus, count, seconds);
     if (count == 2 && pus[0] / SHARERS != pus[1] / SHARERS) {
         seconds[0] *= 5;
     }
@@ -262,14 +242,10 @@ static int disturbed(struct machine *machine, const struct machine_traversal *wh
 /* The one pair that there was time for told all PUs to share one cache. */
 TEST(where_there_is_no_time_to_ask_others_one_pair_does_not_speak_for_them, .loops = 2)
 {
-    const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
-    struct machine machine;
     struct probe_sharing found;
-    open_declared(&machine, 1, false);
-    struct probe probe = {.machine = &machine,
-                          .seed = 1,
-                          .deadline = 1e-9,
-                          .declared = _i ? &machine.declared->classes[0] : NULL};
+    struct probe probe = open_declared(1, false);
+    probe.deadline = 1e-9;
+    probe.declared = _i ? probe.declared : NULL;
     if (_i) {
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0); /* as it is declared */
         ck_assert_uint_eq(found.levels[0].sharing.group_count, DECLARED_PUS / SHARERS);
@@ -283,10 +259,10 @@ TEST(where_there_is_no_time_to_ask_others_one_pair_does_not_speak_for_them, .loo
 
 /* PUs 0 and 2 always seem to fight for one cache: something else that they share is worn out by
  * both. */
-static int fighting(struct machine *machine, const struct machine_traversal *what,
+static int fighting(struct machine *subject, const struct machine_traversal *what,
                     const uint32_t *pus, size_t count, double *seconds)
 {
-    int rc = honest->traverse(machine, what, pus, count, seconds);
+    int rc = honest->traverse(subject, what, pus, count, seconds);
     if (count == 2 && pus[0] == 0 && pus[1] == 2) {
         seconds[0] *= 5;
     }
@@ -295,13 +271,8 @@ static int fighting(struct machine *machine, const struct machine_traversal *wha
 
 TEST(a_contradiction_is_counted)
 {
-    const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
-    struct machine machine;
     FREED_BY(probe_sharing_free) struct probe_sharing found;
-    char text[sizeof close_call];
-    strcpy(text, close_call);
-    memcpy(strstr(text, "1.35e-8"), "4.45e-8", strlen("4.45e-8")); /* the ratio leaves no doubt */
-    open_machine_with(&machine, 1, "%s", text);
+    open_machine_with(&machine, 1, CLOSE_CALL, 4.45e-8); /* the ratio leaves no doubt */
     replace_operations(&machine)->traverse = fighting;
     struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = true, .one_by_one = true};
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);

@@ -9,10 +9,9 @@ static struct machine machine;
 
 static double together(const char *list)
 {
-    FREED_BY(profile_set_free) struct profile_set pus;
+    const struct profile_set pus = set_of(list);
     double rates[64], sum = 0;
     const struct machine_copy what = {.bytes = 1 << 20, .passes = 1, .numa = -1};
-    ck_assert_int_eq(profile_set_parse(list, &pus), 0);
     ck_assert_int_eq(probe_machine_copy(&machine, &what, pus.ids, pus.count, rates), 0);
     for (size_t i = 0; i < pus.count; i++) {
         sum += rates[i];
@@ -78,16 +77,12 @@ TEST(nested_domains_share_fairly)
 
 /* -- a matrix of message times -- */
 
-#define MACHINE_WITH(more)                                                                         \
-    "{\"servet_machine\": 1, \"pus\": \"0,2,5\", \"caches\": [{\"level\": 1, \"size_bytes\": "     \
-    "16384,"                                                                                       \
-    " \"ways\": 4, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": "      \
-    "1e10}, " more "}"
-#define MATRIX "\"exchange_matrix\": {\"file\": \"m.csv\"}"
+#define MATRIX "'pus': '0,2,5', 'exchange_matrix': {'file': 'm.csv'}"
 
-static int open_matrix(const char *description, const char *csv, struct servet_error *error)
+static void open_matrix(const char *description, const char *csv)
 {
-    return open_machine_text(&machine, 1, description, csv, error);
+    struct servet_error error;
+    ck_assert_msg(open_machine_text(&machine, 1, description, csv, &error) == 0, "%s", error.text);
 }
 
 static double message(uint32_t a, uint32_t b, size_t bytes)
@@ -101,18 +96,15 @@ static double message(uint32_t a, uint32_t b, size_t bytes)
 
 TEST(a_line_takes_the_time_of_the_matrix_and_more_takes_more)
 {
-    struct servet_error error;
-    ck_assert_int_eq(open_matrix(MACHINE_WITH(MATRIX), ",10,50.5\n10,,51\r\n50.5,51,\n", &error),
-                     0);
+    open_matrix(MATRIX, ",10,50.5\n10,,51\r\n50.5,51,\n");
     ck_assert_double_eq_tol(message(0, 2, 64), 10e-9, 1e-15);
     ck_assert_double_eq_tol(message(5, 0, 8), 50.5e-9, 1e-15);
     probe_machine_close(&machine);
-    const char *noisy = MACHINE_WITH(MATRIX ", \"noise\": {\"relative\": 0.5}");
-    ck_assert_int_eq(open_matrix(noisy, ",10,50\n10,,50\n50,50,\n", &error), 0);
+    open_matrix(MATRIX ", 'noise': {'relative': 0.5}", ",10,50\n10,,50\n50,50,\n");
     ck_assert_double_gt(message(0, 2, 64), 10.01e-9);
     probe_machine_close(&machine);
     /* Line by line, ten on the way: far is far for long messages, too. */
-    ck_assert_int_eq(open_matrix(MACHINE_WITH(MATRIX), ",10,50\n10,,50\n50,50,\n", &error), 0);
+    open_matrix(MATRIX, ",10,50\n10,,50\n50,50,\n");
     ck_assert_double_eq_tol(message(0, 2, 64 * 101), 11 * 10e-9, 1e-14);
     ck_assert_double_eq_tol(message(0, 5, 64 * 101), 11 * 50e-9, 1e-14);
 }
@@ -120,11 +112,9 @@ TEST(a_line_takes_the_time_of_the_matrix_and_more_takes_more)
 /* A layer's messages at a time hold for the pairs that are in it. */
 TEST(layers_beside_a_matrix_give_contention)
 {
-    struct servet_error error;
-    const char *text = MACHINE_WITH(
-        MATRIX ", \"layers\": [{\"groups\": [\"0,2\"], \"seconds\": 1e-6, \"bytes_per_s\": 1e8, "
-               "\"parallel\": 0.5}]");
-    ck_assert_int_eq(open_matrix(text, ",10,50\n10,,50\n50,50,\n", &error), 0);
+    open_matrix(MATRIX ", 'layers': [{'groups': ['0,2'], 'seconds': 1e-6, 'bytes_per_s': 1e8, "
+                       "'parallel': 0.5}]",
+                ",10,50\n10,,50\n50,50,\n");
     ck_assert_double_eq_tol(message(0, 2, 64), 2 * 10e-9, 1e-15);
     ck_assert_double_eq_tol(message(0, 2, 64 * 11), 2 * 20e-9, 1e-14);
     ck_assert_double_eq_tol(message(0, 5, 64 * 11), 2 * 50e-9, 1e-14);
@@ -134,24 +124,19 @@ TEST(layers_beside_a_matrix_give_contention)
  * seeds, because which pairs are looked at is drawn. */
 TEST(what_no_topology_says_is_found_by_messages_of_a_sample)
 {
-    static const char layers[] =
-        "{\"servet_machine\": 1, \"pus\": \"0-63\", \"caches\": [{\"level\": 1, \"size_bytes\": "
-        "16384, \"ways\": 4, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, "
-        "\"pu_bytes_per_s\": 1e10}, \"layers\": [{\"groups\": [%s], \"seconds\": 4e-8, "
-        "\"bytes_per_s\": 1e11}, {\"groups\": [\"0-63\"], \"seconds\": 9e-8, "
-        "\"bytes_per_s\": 1e11}], \"noise\": {\"relative\": 0.01}}";
-    char tiles[32 * 16] = "", text[2048];
+    const char *tiles = "'0,32'";
     struct profile_communication found;
-    struct servet_error error;
-    for (int i = 0; i < 32; i++) {
-        size_t used = strlen(tiles);
-        snprintf(tiles + used, sizeof tiles - used, "%s\"%d,%d\"", i ? ", " : "", i, i + 32);
+    for (int i = 1; i < 32; i++) {
+        tiles = formatted("%s, '%d,%d'", tiles, i, i + 32);
     }
-    snprintf(text, sizeof text, layers, tiles);
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        ck_assert_int_eq(open_matrix(text, "", &error), 0);
+        open_machine_with(&machine, 1,
+                          "'pus': '0-63', 'layers': [{'groups': [%s], 'seconds': 4e-8, "
+                          "'bytes_per_s': 1e11}, {'groups': ['0-63'], 'seconds': 9e-8, "
+                          "'bytes_per_s': 1e11}], 'noise': {'relative': 0.01}",
+                          tiles);
         struct probe probe = {.machine = &machine, .seed = 1000 * seed};
-        ck_assert_int_eq(probe_message(&probe, 8, &found, &error), 0);
+        ck_assert_int_eq(probe_message(&probe, 8, &found, NULL), 0);
         ck_assert_uint_eq(found.layer_count, 2);
         ck_assert_uint_eq(found.layers[0].members.group_count, 32);
         profile_communication_free(&found);

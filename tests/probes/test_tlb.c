@@ -6,55 +6,19 @@
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
-enum { POINTS = TLB_POINTS_MAX };
-
-static double pages[POINTS], extra[POINTS], reference[POINTS];
-
-static void draw(double first, double first_ns, double second, double second_ns)
-{
-    for (size_t i = 0; i < POINTS; i++) {
-        pages[i] = floor(8 * exp2((double)i / 8));
-        reference[i] = pages[i] <= 512 ? 1.2e-9 : 4e-9;
-        extra[i] = (first > 0 && pages[i] > first ? first_ns * 1e-9 : 0) +
-                   (second > 0 && pages[i] > second ? second_ns * 1e-9 : 0);
-    }
-}
-
-TEST(two_levels_are_found)
-{
-    double reach[CACHE_TLBS_MAX], seconds[CACHE_TLBS_MAX];
-    draw(64, 2.9, 1536, 9);
-    ck_assert_uint_eq(probe_tlb_infer(pages, extra, reference, POINTS, reach, seconds), 2);
-    ck_assert_double_eq_tol(log2(reach[0] / 64), 0, 0.3);
-    ck_assert_double_eq_tol(log2(reach[1] / 1536), 0, 0.3);
-    ck_assert_double_eq_tol(seconds[0], 2.9e-9, 0.6e-9);
-}
-
-TEST(one_level_is_found)
-{
-    double reach[CACHE_TLBS_MAX], seconds[CACHE_TLBS_MAX];
-    draw(256, 7, 0, 0);
-    ck_assert_uint_ge(probe_tlb_infer(pages, extra, reference, POINTS, reach, seconds), 1);
-    ck_assert_double_eq_tol(log2(reach[0] / 256), 0, 0.3);
-}
-
 /* A machine whose lines are so long, and nothing of whose caches is declared. */
 static void open_with(struct machine *machine, const char *tlbs, unsigned line, uint64_t seed)
 {
-    open_machine_with(
-        machine, seed,
-        "{\"servet_machine\": 1, \"name\": \"m\", \"source\": \"made up\", \"pus\": \"0-1\","
-        " \"caches\": [{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1.3e-9,"
-        " \"declared_size_bytes\": 0, \"line_bytes\": %u},"
-        " {\"level\": 2, \"size_bytes\": 524288, \"ways\": 8, \"seconds\": 4e-9,"
-        " \"declared_size_bytes\": 0, \"line_bytes\": %u},"
-        " {\"level\": 3, \"size_bytes\": 25165824, \"ways\": 12, \"seconds\": 18e-9,"
-        " \"declared_size_bytes\": 0, \"line_bytes\": %u}],"
-        " \"tlbs\": [%s], \"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10, \"domains\":"
-        " [{\"pus\": \"0-1\", \"bytes_per_s\": 1.6e10}]}, \"layers\": [{\"name\": \"node\","
-        " \"groups\": [\"0-1\"], \"seconds\": 5e-7, \"bytes_per_s\": 8e9}], \"noise\":"
-        " {\"relative\": 0.01, \"outlier_probability\": 0.02, \"outlier_factor\": 3}}",
-        line, line, line, tlbs);
+#define CACHE "'declared_size_bytes': 0, 'line_bytes': %u, "
+    open_machine_with(machine, seed,
+                      "'pus': '0-1', 'caches': ["
+                      "{'level': 1, " CACHE "'size_bytes': 32768, 'ways': 8, 'seconds': 1.3e-9}, "
+                      "{'level': 2, " CACHE "'size_bytes': 524288, 'ways': 8, 'seconds': 4e-9}, "
+                      "{'level': 3, " CACHE "'size_bytes': 25165824, 'ways': 12, 'seconds': 18e-9}"
+                      "], 'tlbs': [%s], 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}, "
+                      "'noise': {'relative': 0.01, 'outlier_probability': 0.02, "
+                      "'outlier_factor': 3}",
+                      line, line, line, tlbs);
 }
 
 static struct probe_tlb measured_by(const char *tlbs, unsigned line, uint64_t seed)
@@ -87,8 +51,8 @@ TEST(reaches_are_within_5_percent)
                 {72, 9, 3072, 12}, {96, 2, 2040, 5},  {40, 5, 640, 5}};
     for (size_t t = 0; t < sizeof tlbs / sizeof *tlbs; t++) {
         const struct probe_tlb found = measured(
-            formatted("{\"entries\": %u, \"ways\": %u, \"seconds\": 2.9e-9},"
-                      "{\"entries\": %u, \"ways\": %u, \"seconds\": 9e-9}",
+            formatted("{'entries': %u, 'ways': %u, 'seconds': 2.9e-9},"
+                      "{'entries': %u, 'ways': %u, 'seconds': 9e-9}",
                       tlbs[t].first, tlbs[t].first_ways, tlbs[t].second, tlbs[t].second_ways),
             1 + t);
         const double entries[] = {tlbs[t].first, tlbs[t].second};
@@ -97,6 +61,7 @@ TEST(reaches_are_within_5_percent)
             const double told = (double)found.levels[i].reach_bytes / 4096;
             ck_assert_msg(fabs(told / entries[i] - 1) < 0.05, "%g for %g", told, entries[i]);
         }
+        ck_assert_double_eq_tol(found.levels[0].seconds, 2.9e-9, 0.6e-9);
     }
 }
 
@@ -105,8 +70,7 @@ TEST(no_level_is_made_up_by_where_pages_fall)
     for (uint64_t seed = 1; seed <= 3; seed++) {
         const struct probe_tlb none = measured("", seed);
         ck_assert_msg(none.count == 0, "%g pages", (double)none.levels[0].reach_bytes / 4096);
-        ck_assert_uint_eq(
-            measured("{\"entries\": 128, \"ways\": 64, \"seconds\": 2e-9}", seed).count, 1);
+        ck_assert_uint_eq(measured("{'entries': 128, 'ways': 64, 'seconds': 2e-9}", seed).count, 1);
     }
 }
 
@@ -118,19 +82,10 @@ TEST(longer_lines_make_no_level_up)
         const struct probe_tlb none = measured_by("", line, 1);
         ck_assert_msg(none.count == 0, "%g pages", (double)none.levels[0].reach_bytes / 4096);
         const struct probe_tlb one =
-            measured_by("{\"entries\": 96, \"ways\": 6, \"seconds\": 2.9e-9}", line, 2);
+            measured_by("{'entries': 96, 'ways': 6, 'seconds': 2.9e-9}", line, 2);
         ck_assert_uint_eq(one.count, 1);
         ck_assert_double_eq_tol((double)one.levels[0].reach_bytes / 4096 / 96, 1, 0.05);
     }
-}
-
-TEST(no_level_is_made_up)
-{
-    double reach[CACHE_TLBS_MAX], seconds[CACHE_TLBS_MAX];
-    draw(0, 0, 0, 0);
-    ck_assert_uint_eq(probe_tlb_infer(pages, extra, reference, POINTS, reach, seconds), 0);
-    draw(64, 0.1, 0, 0); /* a tenth of the latency is no miss of a TLB */
-    ck_assert_uint_eq(probe_tlb_infer(pages, extra, reference, POINTS, reach, seconds), 0);
 }
 
 /* A cache of 64-byte lines whose ways are `pages` pages large: on pages side by side no set may be
@@ -150,21 +105,21 @@ TEST(spread_lines_fill_caches_evenly)
     }
 }
 
-/* Passes that see the first level at 64 pages, or where `first` says so; the second one is of one
- * pass only. */
-static struct probe_tlb conclude(const double *first, uint32_t passes)
+/* Passes that see the first level, whose misses take so long, at so many pages. */
+static struct probe_tlb conclude(const double *first, double miss_s, uint32_t passes)
 {
     struct machine machine = {.page_bytes = 4096};
     struct probe probe = {.machine = &machine};
     struct probe_tlb found;
     static struct probe_tlb_times times;
-    times = (struct probe_tlb_times){.count = POINTS, .passes = passes};
-    for (uint32_t pass = 0; pass < passes; pass++) {
-        draw(first[pass], 6, 0, 0);
-        for (size_t i = 0; i < POINTS; i++) {
-            times.pages[i] = pages[i];
-            times.reference_s[pass][i] = reference[i];
-            times.spread_s[pass][i] = reference[i] + extra[i];
+    times = (struct probe_tlb_times){.count = TLB_POINTS_MAX, .passes = passes};
+    for (size_t i = 0; i < times.count; i++) {
+        const double pages = floor(8 * exp2((double)i / 8));
+        times.pages[i] = pages;
+        for (uint32_t pass = 0; pass < passes; pass++) {
+            times.reference_s[pass][i] = pages <= 512 ? 1.2e-9 : 4e-9;
+            times.spread_s[pass][i] = times.reference_s[pass][i];
+            times.spread_s[pass][i] += pages > first[pass] ? miss_s : 0;
         }
     }
     probe_tlb_conclude(&probe, &times, &found);
@@ -173,16 +128,17 @@ static struct probe_tlb conclude(const double *first, uint32_t passes)
 
 TEST(spread_is_that_of_the_passes)
 {
-    const double same[] = {64, 64, 64, 64}, apart[] = {64, 64, 45, 38}, once[] = {64};
-    struct probe_tlb found = conclude(same, 4);
+    const double same[] = {64, 64, 64, 64}, apart[] = {64, 64, 45, 38};
+    struct probe_tlb found = conclude(same, 6e-9, 4);
     ck_assert_uint_eq(found.count, 1);
     ck_assert_uint_eq(found.repetitions, 4);
     ck_assert_double_lt(found.levels[0].spread, 0); /* less than the steps of tried reaches */
-    found = conclude(apart, 4);
+    found = conclude(apart, 6e-9, 4);
     ck_assert_uint_eq(found.count, 1);
     ck_assert_double_eq_tol(log2((double)found.levels[0].reach_bytes / (64 * 4096)), 0,
                             0.3); /* the least times */
     ck_assert_double_ge(found.levels[0].spread, 0.15);
     ck_assert_double_le(found.levels[0].spread, 0.6);
-    ck_assert_double_lt(conclude(once, 1).levels[0].spread, 0);
+    ck_assert_double_lt(conclude(same, 6e-9, 1).levels[0].spread, 0);
+    ck_assert_uint_eq(conclude(same, 0.1e-9, 4).count, 0); /* no miss of a TLB takes so little */
 }

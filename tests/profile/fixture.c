@@ -1,6 +1,43 @@
 /* Profiles for tests, and text surgery on their files. */
 #include "tests/profile/fixture.h"
 
+struct profile_set set_of(const char *list)
+{
+    struct profile_set set;
+    ck_assert_msg(profile_set_parse(list, &set) == 0, "'%s' is no list", list);
+    kept(set.ids);
+    return set;
+}
+
+struct profile_relation relation_of(const char *lists)
+{
+    char *rest = kept(strdup(lists));
+    struct profile_relation relation = {
+        .groups = kept(calloc(1 + strlen(lists), sizeof *relation.groups))};
+    for (char *list; *lists && (list = strsep(&rest, " "));) {
+        relation.groups[relation.group_count++] = set_of(list);
+    }
+    return relation;
+}
+
+const char *list_of(const struct profile_set *set)
+{
+    return kept(profile_set_text(set));
+}
+
+const char *lists_of(const struct profile_relation *relation)
+{
+    const char *text = "";
+    for (size_t i = 0; i < relation->group_count; i++) {
+        text = formatted("%s%s%s", text, *text ? " " : "", list_of(&relation->groups[i]));
+    }
+    for (size_t i = 0; i < relation->pair_count; i++) {
+        text = formatted("%s%s[%u %u]", text, *text ? " " : "", relation->pairs[i].a,
+                         relation->pairs[i].b);
+    }
+    return text;
+}
+
 char *replaced(const char *text, const char *from, const char *to)
 {
     const char *at = strstr(text, from);

@@ -14,6 +14,12 @@
     FIXTURES "/every-field.json" /* a value of its own for every field of the model */
 #define NEHALEM FIXTURES "/nehalem-2-nodes.json"
 
+/* "0-3,8"; groups, and in text single pairs as well: "0-3 4-7 [0 5]". An owner may free them. */
+struct profile_set set_of(const char *list);
+struct profile_relation relation_of(const char *lists);
+const char *list_of(const struct profile_set *set);
+const char *lists_of(const struct profile_relation *relation);
+
 /* A new string in which the first `from` is `to`. */
 char *replaced(const char *text, const char *from, const char *to);
 
