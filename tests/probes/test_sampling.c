@@ -10,13 +10,81 @@
 
 enum { PUS = 64, PAIRS = PUS * (PUS - 1) / 2, PACKAGE = 16 };
 
+/* What pairs take, and how many were asked. */
 struct world {
+    double (*seconds)(const struct world *world, size_t i, size_t j);
     size_t asked;
-    bool odd;  /* PU 5 has a slow link that no topology knows of */
-    bool late; /* half of the machine has, the one with the higher numbers */
+    bool odd;      /* PU 5 has a slow link that no topology knows of */
+    bool late;     /* half of the machine has, the one with the higher numbers */
+    bool disorder; /* near or far at random: no groups */
+    bool siblings; /* three cores of a group have two PUs, of the others one is offline */
 };
 
-static double latency(const struct world *world, size_t i, size_t j)
+static int ask(void *argument, const struct pair_position *pairs, size_t count, double *seconds,
+               double *figures)
+{
+    struct world *world = argument;
+    for (size_t k = 0; k < count; k++) {
+        world->asked++;
+        figures[k] = seconds[k] = world->seconds(world, pairs[k].i, pairs[k].j);
+    }
+    return 0;
+}
+
+/* Groups of so many PUs one behind the other. */
+static struct profile_relation neighbours(size_t pus, size_t size)
+{
+    const char *lists = "";
+    for (size_t first = 0; first < pus; first += size) {
+        lists = formatted("%s%s%zu-%zu", lists, first ? " " : "", first,
+                          first + (pus < size ? pus : size) - 1);
+    }
+    return relation_of(lists);
+}
+
+static struct profile_class *packages_of(size_t pus, size_t size)
+{
+    struct servet_profile *profile = kept(profile_topology_new());
+    profile->classes[0].packages = neighbours(pus, size);
+    return &profile->classes[0];
+}
+
+/* The class may be NULL. */
+static struct sampling sampling_of(size_t pus, const struct profile_class *declared)
+{
+    static struct profile_set all;
+    struct sampling sampling;
+    all = set_of(formatted("0-%zu", pus - 1));
+    ck_assert_int_eq(probe_sampling_init(&sampling, &all, declared), 0);
+    return sampling;
+}
+
+static struct sampling_outcome outcome;
+
+static void run(struct sampling *sampling, pairs_measure_function *measure, void *argument,
+                uint64_t seed)
+{
+    const size_t pairs = probe_pair_count(sampling->pus->count);
+    outcome = (struct sampling_outcome){.values = kept(calloc(pairs, sizeof *outcome.values)),
+                                        .measured = kept(calloc(pairs, sizeof *outcome.measured))};
+    ck_assert_int_eq(probe_sampling_run(sampling, NULL, seed, measure, argument, &outcome), 0);
+}
+
+/* Every pair gets what is its own. */
+static void run_right(struct sampling sampling, struct world *world)
+{
+    const size_t pus = sampling.pus->count;
+    run(&sampling, ask, world, 3);
+    probe_sampling_free(&sampling);
+    for (size_t i = 0, k = 0; i < pus; i++) {
+        for (size_t j = i + 1; j < pus; j++, k++) {
+            ck_assert_msg(fabs(outcome.values[k] / world->seconds(world, i, j) - 1) < 0.01,
+                          "pair %zu, %zu: %g", i, j, outcome.values[k]);
+        }
+    }
+}
+
+static double of_packages(const struct world *world, size_t i, size_t j)
 {
     double seconds = i / PACKAGE == j / PACKAGE ? 1e-6 : 2e-6;
     if (world->late && (i >= PUS / 2 || j >= PUS / 2)) {
@@ -25,161 +93,77 @@ static double latency(const struct world *world, size_t i, size_t j)
     return world->odd && (i % 4 == 1 || j % 4 == 1) ? 3 * seconds : seconds;
 }
 
-static int ask(void *argument, const struct pair_position *pairs, size_t count, double *seconds,
-               double *figures)
+static void run_packages(struct world *world, bool exhaustive)
 {
-    struct world *world = argument;
-    for (size_t k = 0; k < count; k++) {
-        world->asked++;
-        figures[k] = seconds[k] = latency(world, pairs[k].i, pairs[k].j);
-    }
-    return 0;
-}
-
-/* A declared machine; add_groups() gives it some. */
-static struct profile_class *declared(void)
-{
-    struct servet_profile *profile = kept(profile_topology_new());
-    return &profile->classes[0];
-}
-
-static void add_groups(struct profile_relation *relation, size_t pus, size_t size)
-{
-    for (size_t first = 0; first < pus; first += size) {
-        struct profile_set group;
-        ck_assert_int_eq(
-            profile_set_parse(formatted("%zu-%zu", first, first + (pus < size ? pus : size) - 1),
-                              &group),
-            0);
-        ck_assert_int_eq(profile_topology_add_group(relation, group), 0);
-    }
-}
-
-static struct profile_set pus_up_to(size_t last)
-{
-    struct profile_set pus;
-    ck_assert_int_eq(profile_set_parse(formatted("0-%zu", last), &pus), 0);
-    kept(pus.ids);
-    return pus;
-}
-
-static double values[PAIRS];
-static bool measured[PAIRS];
-
-/* Runs over packages of 16 PUs and returns whether every value is right. */
-static bool run(struct world *world, bool exhaustive, struct sampling_outcome *outcome)
-{
-    struct profile_class *node_class = declared();
-    struct profile_set pus = pus_up_to(PUS - 1);
-    FREED_BY(probe_sampling_free) struct sampling sampling;
-    bool right = true;
-    add_groups(&node_class->packages, PUS, PACKAGE);
-    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, node_class), 0);
+    struct sampling sampling = sampling_of(PUS, packages_of(PUS, PACKAGE));
     ck_assert_uint_eq(sampling.presumed_count, 2);
     sampling.exhaustive = exhaustive;
-    *outcome = (struct sampling_outcome){.values = values, .measured = measured};
-    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 3, ask, world, outcome), 0);
-    for (size_t i = 0; i < PUS; i++) {
-        for (size_t j = i + 1; j < PUS; j++) {
-            double ratio = values[probe_pair_index(PUS, i, j)] / latency(world, i, j);
-            right &= ratio > 0.99 && ratio < 1.01;
-        }
-    }
-    return right;
+    world->seconds = of_packages;
+    run_right(sampling, world);
+}
+
+static const char *note(void)
+{
+    char *text;
+    ck_assert_int_eq(probe_sampling_note(&outcome, &text), 0);
+    return text ? kept(text) : NULL;
 }
 
 TEST(a_regular_machine_needs_few_measurements)
 {
     struct world world = {0};
-    struct sampling_outcome outcome;
-    ck_assert(run(&world, false, &outcome));
+    run_packages(&world, false);
     ck_assert_uint_le(world.asked, 60); /* two classes of 4 log2(64) = 24 */
     ck_assert_uint_eq(outcome.measured_count, world.asked);
     ck_assert_uint_eq(outcome.pair_count, PAIRS);
     ck_assert_uint_eq(outcome.fallbacks, 0);
-    FREED char *note;
-    ck_assert_int_eq(probe_sampling_note(&outcome, &note), 0);
-    ck_assert_ptr_nonnull(note);
+    ck_assert_ptr_nonnull(note());
 }
 
 TEST(where_the_sample_disagrees_every_figure_is_right)
 {
     struct world world = {.odd = true};
-    struct sampling_outcome outcome;
-    ck_assert(run(&world, false, &outcome));
+    run_packages(&world, false);
     ck_assert_uint_ge(outcome.fallbacks, 2);
     ck_assert_uint_gt(world.asked, 100);
 }
 
 TEST(a_sample_is_of_the_whole_class)
 {
-    struct world world = {.late = true};
-    struct sampling_outcome outcome;
-    ck_assert(run(&world, false, &outcome));
+    run_packages(&(struct world){.late = true}, false);
     ck_assert_uint_eq(outcome.fallbacks, 2);
+}
+
+TEST(exhaustive_measures_every_pair)
+{
+    struct world world = {0};
+    run_packages(&world, true);
+    ck_assert_uint_eq(world.asked, PAIRS);
+    ck_assert_ptr_null(note());
 }
 
 TEST(a_pair_is_of_its_closest_class)
 {
-    struct profile_class *class = declared();
-    struct profile_set pus = pus_up_to(7);
-    FREED_BY(probe_sampling_free) struct sampling sampling;
-    add_groups(&class->cores, 8, 2);
-    add_groups(&class->packages, 8, 4);
-    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, class), 0);
+    struct profile_class *class = packages_of(8, 4);
+    class->cores = neighbours(8, 2);
+    FREED_BY(probe_sampling_free) struct sampling sampling = sampling_of(8, class);
     ck_assert_uint_eq(sampling.presumed_count, 3);
     ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 0, 1)], 0);
     ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 0, 2)], 1);
     ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 0, 4)], 2);
 }
 
-TEST(exhaustive_measures_every_pair)
-{
-    struct world world = {0};
-    struct sampling_outcome outcome;
-    ck_assert(run(&world, true, &outcome));
-    ck_assert_uint_eq(world.asked, PAIRS);
-    char *note;
-    ck_assert_int_eq(probe_sampling_note(&outcome, &note), 0);
-    ck_assert_ptr_null(note);
-}
-
-/* Asks nothing of the world but counts: all pairs of a class are alike. */
-static int ask_regular(void *argument, const struct pair_position *pairs, size_t count,
-                       double *seconds, double *figures)
-{
-    for (size_t k = 0; k < count; k++) {
-        ++*(size_t *)argument;
-        figures[k] = seconds[k] = pairs[k].i / PACKAGE == pairs[k].j / PACKAGE ? 1e-6 : 2e-6;
-    }
-    return 0;
-}
-
-/* Measurements of a machine of packages of 16 PUs. */
-static size_t asked_of(size_t count)
-{
-    struct profile_class *node_class = declared();
-    struct profile_set pus = pus_up_to(count - 1);
-    FREED_BY(probe_sampling_free) struct sampling sampling;
-    size_t asked = 0;
-    add_groups(&node_class->packages, count, PACKAGE);
-    struct sampling_outcome outcome = {
-        .values = kept(calloc(probe_pair_count(count), sizeof *outcome.values)),
-        .measured = kept(calloc(probe_pair_count(count), sizeof *outcome.measured))};
-    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, node_class), 0);
-    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 3, ask_regular, &asked, &outcome), 0);
-    ck_assert_uint_eq(outcome.fallbacks, 0);
-    return asked;
-}
-
 TEST(measurements_of_regular_machines_grow_no_faster_than_n_log_n)
 {
     for (size_t count = 8; count <= 1024; count *= 2) {
-        size_t asked = asked_of(count);
-        double bound = (double)count * log2((double)count);
+        const double bound = (double)count * log2((double)count);
+        struct world world = {.seconds = of_packages};
+        run_right(sampling_of(count, packages_of(count, PACKAGE)), &world);
         printf("%4zu PUs, %6zu pairs: %3zu measured, n log2 n is %.0f\n", count,
-               probe_pair_count(count), asked, bound);
-        ck_assert_msg((double)asked <= bound, "%zu PUs: %zu measurements", count, asked);
+               probe_pair_count(count), world.asked, bound);
+        ck_assert_uint_eq(outcome.fallbacks, 0);
+        ck_assert_msg((double)world.asked <= bound, "%zu PUs: %zu measurements", count,
+                      world.asked);
     }
 }
 
@@ -187,15 +171,10 @@ TEST(measurements_of_regular_machines_grow_no_faster_than_n_log_n)
  * one. */
 TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
 {
-    struct profile_class *node_class = declared();
-    struct profile_set pus = pus_up_to(7), fast, slow;
-    FREED_BY(probe_sampling_free) struct sampling sampling;
-    add_groups(&node_class->packages, 8, 8);
-    ck_assert_int_eq(profile_set_parse("0-3", &slow), 0);
-    ck_assert_int_eq(profile_set_parse("4-7", &fast), 0);
-    ck_assert_int_eq(profile_topology_add_kind(node_class, 0, slow), 0);
-    ck_assert_int_eq(profile_topology_add_kind(node_class, 1, fast), 0);
-    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, node_class), 0);
+    struct profile_class *class = packages_of(8, 8);
+    ck_assert_int_eq(profile_topology_add_kind(class, 0, set_of("0-3")), 0);
+    ck_assert_int_eq(profile_topology_add_kind(class, 1, set_of("4-7")), 0);
+    FREED_BY(probe_sampling_free) struct sampling sampling = sampling_of(8, class);
     ck_assert_uint_eq(sampling.presumed_count, 3);
     uint32_t both_slow = sampling.presumed[probe_pair_index(8, 0, 3)],
              mixed = sampling.presumed[probe_pair_index(8, 0, 4)],
@@ -208,39 +187,22 @@ TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
 
 enum { MANY = 256, GROUP = 16, ODD = 3, OTHER = 9 };
 
-struct flat {
-    size_t asked;
-    bool disorder; /* near or far at random: no groups */
-    bool siblings; /* three cores of a group have two PUs, of the others one is offline */
-};
-
 /* Groups of 16 in two undeclared halves. A few PUs of one group are farther from another one than
  * the rest. */
-static double flat_latency(const struct flat *flat, size_t i, size_t j)
+static double of_flat(const struct world *world, size_t i, size_t j)
 {
     size_t g = i / GROUP, h = j / GROUP;
-    if (flat->disorder) {
+    if (world->disorder) {
         struct random random = {.state = probe_pair_index(MANY, i, j)};
         return random_below(&random, 2) > 0 ? 1e-6 : 3e-6;
     }
-    if (flat->siblings && g == h && i % GROUP >= 4 && i % GROUP < 7 && j == i + 6) {
+    if (world->siblings && g == h && i % GROUP >= 4 && i % GROUP < 7 && j == i + 6) {
         return 0.3e-6;
     }
     if (g == ODD && h == OTHER && i % GROUP < 4) {
         return 6e-6;
     }
     return g == h ? 1e-6 : g / 8 == h / 8 ? 2e-6 : 4e-6;
-}
-
-static int ask_flat(void *argument, const struct pair_position *pairs, size_t count,
-                    double *seconds, double *figures)
-{
-    struct flat *flat = argument;
-    for (size_t k = 0; k < count; k++) {
-        flat->asked++;
-        figures[k] = seconds[k] = flat_latency(flat, pairs[k].i, pairs[k].j);
-    }
-    return 0;
 }
 
 /* As messages are judged: one that is clearly faster is structure. */
@@ -255,140 +217,100 @@ static bool none_is_faster(double *seconds, size_t count, double spread)
     return probe_layers_one_cluster(seconds, count, spread);
 }
 
-/* Values of all pairs. */
-static void run_flat(struct flat *flat)
+static struct sampling sampling_of_messages(size_t pus)
 {
-    const size_t pairs = probe_pair_count(MANY);
-    struct profile_set pus = pus_up_to(MANY - 1);
-    FREED_BY(probe_sampling_free) struct sampling sampling;
-    struct sampling_outcome outcome = {.values = kept(calloc(pairs, sizeof *outcome.values)),
-                                       .measured = kept(calloc(pairs, sizeof *outcome.measured))};
-    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
+    struct sampling sampling = sampling_of(pus, NULL);
     sampling.cheap = true;
     sampling.agree = none_is_faster;
-    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 3, ask_flat, flat, &outcome), 0);
-    ck_assert_uint_eq(outcome.measured_count, flat->asked);
-    for (size_t i = 0, k = 0; i < MANY; i++) {
-        for (size_t j = i + 1; j < MANY; j++, k++) {
-            ck_assert_msg(fabs(outcome.values[k] / flat_latency(flat, i, j) - 1) < 0.01,
-                          "pair %zu, %zu: %g", i, j, outcome.values[k]);
-        }
-    }
+    return sampling;
+}
+
+/* How many pairs were asked. */
+static size_t run_flat(struct world world)
+{
+    world.seconds = of_flat;
+    run_right(sampling_of_messages(MANY), &world);
+    ck_assert_uint_eq(outcome.measured_count, world.asked);
+    return world.asked;
 }
 
 TEST(groups_that_nobody_declares_stand_for_their_pairs)
 {
-    struct flat flat = {0};
-    run_flat(&flat);
-    ck_assert_uint_lt(flat.asked, probe_pair_count(MANY) / 4);
+    ck_assert_uint_lt(run_flat((struct world){0}), probe_pair_count(MANY) / 4);
 }
 
 TEST(a_few_near_pairs_inside_of_groups_are_found)
 {
-    struct flat flat = {.siblings = true};
-    run_flat(&flat);
-    ck_assert_uint_lt(flat.asked, probe_pair_count(MANY) / 4);
+    ck_assert_uint_lt(run_flat((struct world){.siblings = true}), probe_pair_count(MANY) / 4);
+}
+
+TEST(where_there_are_no_groups_all_are_measured)
+{
+    ck_assert_uint_eq(run_flat((struct world){.disorder = true}), probe_pair_count(MANY));
 }
 
 enum { HALVED = 100, SEEDS = 400 };
 
 /* PUs share a cache with the one beside them. */
-static int ask_neighbours(void *argument, const struct pair_position *pairs, size_t count,
-                          double *shares, double *figures)
+static double answer_of_neighbours(const struct world *world, size_t i, size_t j)
 {
-    (void)argument;
-    for (size_t k = 0; k < count; k++) {
-        figures[k] = 1e-6;
-        shares[k] = pairs[k].i / 2 == pairs[k].j / 2 ? PAIR_TOGETHER : PAIR_APART;
-    }
-    return 0;
+    (void)world;
+    return i / 2 == j / 2 ? PAIR_TOGETHER : PAIR_APART;
 }
 
 /* Of 4,950 pairs 50: of a sample of 26 most have none of them. */
 TEST(groups_of_two_are_never_missed_where_the_pairs_of_one_pu_are_asked)
 {
-    const size_t pairs = probe_pair_count(HALVED);
-    FREED_BY(profile_set_free) struct profile_set pus;
-    FREED_BY(probe_sampling_free) struct sampling sampling;
-    ck_assert_int_eq(profile_set_parse("0-99", &pus), 0);
-    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
+    FREED_BY(probe_sampling_free) struct sampling sampling = sampling_of(HALVED, NULL);
     sampling.strategy = SAMPLING_ROWS;
     sampling.agree = probe_sampling_equal;
     ck_assert_uint_lt(probe_sampling_planned(&sampling, NULL), 2 * HALVED);
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct sampling_outcome outcome = {.values = calloc(pairs, sizeof *outcome.values),
-                                           .measured = calloc(pairs, sizeof *outcome.measured)};
-        ck_assert_int_eq(probe_sampling_run(&sampling, NULL, seed, ask_neighbours, NULL, &outcome),
-                         0);
-        ck_assert_uint_eq(outcome.measured_count, pairs);
-        free(outcome.values);
-        free(outcome.measured);
+        run(&sampling, ask, &(struct world){.seconds = answer_of_neighbours}, seed);
+        ck_assert_uint_eq(outcome.measured_count, probe_pair_count(HALVED));
     }
 }
 
 /* Of 75 cores 25 have two PUs: the pairs are 1 of 2 n. */
-static int ask_halved(void *argument, const struct pair_position *pairs, size_t count,
-                      double *seconds, double *figures)
+static double of_halved(const struct world *world, size_t i, size_t j)
 {
-    (void)argument;
-    for (size_t k = 0; k < count; k++) {
-        bool siblings = pairs[k].j < 50 && pairs[k].j == pairs[k].i + 25;
-        figures[k] = seconds[k] = siblings ? 0.3e-6 : 1e-6;
-    }
-    return 0;
+    (void)world;
+    return j < 50 && j == i + 25 ? 0.3e-6 : 1e-6;
 }
 
 /* Where half of the PUs are offline, most have no sibling, such as the one whose row is asked. */
 TEST(siblings_of_a_few_cores_are_missed_in_one_search_of_a_hundred)
 {
-    const size_t pairs = probe_pair_count(HALVED);
-    struct profile_set pus = pus_up_to(HALVED - 1);
-    FREED_BY(probe_sampling_free) struct sampling sampling;
+    FREED_BY(probe_sampling_free) struct sampling sampling = sampling_of_messages(HALVED);
     size_t missed = 0;
-    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
-    sampling.cheap = true;
-    sampling.agree = none_is_faster;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct sampling_outcome outcome = {.values = calloc(pairs, sizeof *outcome.values),
-                                           .measured = calloc(pairs, sizeof *outcome.measured)};
-        ck_assert_int_eq(probe_sampling_run(&sampling, NULL, seed, ask_halved, NULL, &outcome), 0);
-        missed += outcome.measured_count < pairs;
-        free(outcome.values);
-        free(outcome.measured);
+        run(&sampling, ask, &(struct world){.seconds = of_halved}, seed);
+        missed += outcome.measured_count < probe_pair_count(HALVED);
     }
     ck_assert_msg(missed <= SEEDS / 100, "%zu of %d", missed, SEEDS);
-    ck_assert_uint_lt(probe_sampling_planned(&sampling, NULL), pairs / 4);
-}
-
-TEST(where_there_are_no_groups_all_are_measured)
-{
-    struct flat flat = {.disorder = true};
-    run_flat(&flat);
-    ck_assert_uint_eq(flat.asked, probe_pair_count(MANY));
+    ck_assert_uint_lt(probe_sampling_planned(&sampling, NULL), probe_pair_count(HALVED) / 4);
 }
 
 /* The same as a machine with noise: messages come to the same groups in a fraction of the time. */
 TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
 {
     static const double limit_s = 30; /* all pairs in two sweeps took 76 s */
+    static const size_t groups[] = {MANY / GROUP, 2, 1};
     struct machine machine;
     FREED_BY(profile_communication_free) struct profile_communication found;
     open_machine_with(
         &machine, 1,
-        "{'servet_machine': 1, 'pus': '0-255', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
-        "'pu_bytes_per_s': 1e10}, 'layers': [{'groups': [%s], 'seconds': 3e-7, 'bytes_per_s': 9e9, "
+        "'pus': '0-255', 'layers': [{'groups': [%s], 'seconds': 3e-7, 'bytes_per_s': 9e9, "
         "'parallel': 1}, {'groups': [%s], 'seconds': 9e-7, 'bytes_per_s': 7e9, 'parallel': 1}, "
         "{'groups': [%s], 'seconds': 3e-6, 'bytes_per_s': 4e9, 'parallel': 1}], 'noise': "
-        "{'relative': 0.02, 'outlier_probability': 0.03, 'outlier_factor': 3}}",
+        "{'relative': 0.02, 'outlier_probability': 0.03, 'outlier_factor': 3}",
         groups_of(MANY, GROUP), groups_of(MANY, MANY / 2), groups_of(MANY, MANY));
     struct probe probe = {
         .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
     ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
     ck_assert_uint_eq(found.layer_count, 3);
-    ck_assert_uint_eq(found.layers[0].members.group_count, MANY / GROUP);
-    ck_assert_uint_eq(found.layers[1].members.group_count, 2);
-    ck_assert_uint_eq(found.layers[2].members.group_count, 1);
     for (size_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(found.layers[i].members.group_count, groups[i]);
         ck_assert_uint_eq(found.layers[i].members.pair_count, 0);
     }
     ck_assert_double_lt(probe_machine_elapsed(&machine), limit_s);
@@ -400,52 +322,39 @@ static double ticking(struct machine *machine)
     return (double)(*(size_t *)machine->state)++;
 }
 
-/* All 64 PUs by a clock that begins at `ticks`; it is late from 10 on. `values` and `measured` hold
- * what came of it. */
-static struct sampling_outcome run_until_late(size_t ticks, bool exhaustive, struct probe *probe)
+/* All 64 PUs by a clock that begins at `ticks`; it is late from 10 on, and every pair takes over what
+ * there is. */
+static struct probe run_until_late(size_t ticks, bool exhaustive)
 {
     static const struct machine_ops ops = {.elapsed = ticking};
     struct machine clock = {.ops = &ops, .state = &ticks};
-    *probe = (struct probe){.machine = &clock, .deadline = 10};
-    struct profile_set pus = pus_up_to(PUS - 1);
-    struct sampling sampling;
-    struct world world = {0};
-    struct sampling_outcome outcome = {.values = values, .measured = measured};
-    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
+    struct probe probe = {.machine = &clock, .deadline = 10};
+    FREED_BY(probe_sampling_free) struct sampling sampling = sampling_of(PUS, NULL);
     sampling.exhaustive = exhaustive;
-    sampling.probe = probe;
-    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 3, ask, &world, &outcome), 0);
-    probe_sampling_free(&sampling);
-    probe->machine = NULL; /* it was this call's */
-    return outcome;
+    sampling.probe = &probe;
+    run(&sampling, ask, &(struct world){.seconds = of_packages}, 3);
+    ck_assert(outcome.cut_short);
+    for (size_t k = 0; k < PAIRS; k++) {
+        ck_assert(outcome.values[k] > 0);
+    }
+    probe.machine = NULL; /* it was this call's */
+    return probe;
 }
 
 TEST(a_late_probe_stops_and_says_so)
 {
-    struct probe probe;
-    struct sampling_outcome outcome = run_until_late(0, true, &probe);
+    const struct probe probe = run_until_late(0, true);
     ck_assert_uint_ge(outcome.measured_count, 2);
     ck_assert_uint_lt(outcome.measured_count, 20);
     ck_assert_uint_eq(outcome.planned_count, PAIRS);
-    ck_assert(outcome.cut_short);
-    for (size_t k = 0; k < PAIRS; k++) {
-        ck_assert(values[k] > 0); /* the others take over what there is */
-    }
-    FREED char *note;
-    ck_assert_int_eq(probe_sampling_note(&outcome, &note), 0);
-    ck_assert_ptr_nonnull(strstr(note, "cut short by the budget"));
+    ck_assert_ptr_nonnull(strstr(note(), "cut short by the budget"));
     ck_assert_uint_eq(probe.pairs.planned, 0);
 }
 
 TEST(however_late_it_is_every_class_has_a_figure)
 {
-    struct probe probe;
-    struct sampling_outcome outcome = run_until_late(100, false, &probe);
+    run_until_late(100, false);
     ck_assert_uint_eq(outcome.measured_count, 1);
-    ck_assert(outcome.cut_short);
-    for (size_t k = 0; k < PAIRS; k++) {
-        ck_assert(values[k] > 0);
-    }
 }
 
 /* -- answers: yes or no -- */
@@ -494,27 +403,18 @@ static int answer(void *argument, const struct pair_position *pairs, size_t coun
 /* Every pair has the answer that is true in the end. How many were asked, some twice. */
 static size_t asked_for_answers(struct answering world, bool row, uint64_t seed)
 {
-    struct profile_set pus = pus_up_to(ANSWERING - 1);
-    double *found = calloc(ANSWERING_PAIRS, sizeof *found);
-    bool *is_measured = calloc(ANSWERING_PAIRS, sizeof *is_measured);
-    struct sampling_outcome outcome = {.values = found, .measured = is_measured};
-    struct sampling sampling;
-    world.times = calloc(ANSWERING_PAIRS, 1);
-    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
+    FREED_BY(probe_sampling_free) struct sampling sampling = sampling_of(ANSWERING, NULL);
+    world.times = kept(calloc(ANSWERING_PAIRS, 1));
     sampling.strategy = row ? SAMPLING_ROWS : SAMPLING_RANDOM;
     sampling.agree = probe_sampling_equal;
     sampling.answers = true;
-    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, seed, answer, &world, &outcome), 0);
+    run(&sampling, answer, &world, seed);
     for (size_t i = 0, k = 0; i < ANSWERING; i++) {
         for (size_t j = i + 1; j < ANSWERING; j++, k++) {
-            ck_assert_msg(found[k] == (belong(&world, i, j) ? PAIR_TOGETHER : PAIR_APART),
+            ck_assert_msg(outcome.values[k] == (belong(&world, i, j) ? PAIR_TOGETHER : PAIR_APART),
                           "%zu and %zu, seed %d", i, j, (int)seed);
         }
     }
-    probe_sampling_free(&sampling);
-    free(found);
-    free(is_measured);
-    free(world.times);
     return world.asked;
 }
 
