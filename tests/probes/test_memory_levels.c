@@ -7,69 +7,61 @@
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
-static void assert_text(const struct profile_set *set, const char *expected)
+/* "0-1 2-3, 0-3": the levels of so many PUs whose pairs copy at such rates, of such a reference. */
+static const char *levels_of(size_t pus, double reference, double (*rate)(size_t i, size_t j))
 {
-    FREED char *text = profile_set_text(set);
-    ck_assert_str_eq(text, expected);
+    uint32_t level_of[16 * 15 / 2];
+    double rates[16 * 15 / 2];
+    const struct profile_set all = set_of(formatted("0-%zu", pus - 1));
+    FREED_BY(probe_memory_free) struct probe_memory found = {0};
+    const char *text = "";
+    for (size_t i = 0; i < pus; i++) {
+        for (size_t j = i + 1; j < pus; j++) {
+            rates[probe_pair_index(pus, i, j)] = rate(i, j);
+        }
+    }
+    ck_assert_int_eq(probe_memory_levels(&all, reference, rates, 0.01, level_of, &found.memory), 0);
+    for (size_t i = 0; i < found.memory.level_count; i++) {
+        const struct profile_memory_level *level = &found.memory.levels[i];
+        text = formatted("%s%s%s: %.1f", text, i ? ", " : "", lists_of(&level->collisions),
+                         level->bytes_per_s / 1e9);
+    }
+    return text;
 }
 
-static uint32_t level_of[16 * 15 / 2]; /* of as many PUs as a test has, at most */
-
-static void set_pair(double *pairs, size_t n, size_t i, size_t j, double rate)
+/* Pm = (0,1), (0,2), (3,4), (3,5) and their completions: {0,1,2} and {3,4,5} */
+static double of_the_paper(size_t i, size_t j)
 {
-    pairs[probe_pair_index(n, i, j)] = rate;
+    return i / 3 == j / 3 ? 2.0e9 + 1e7 * (double)i : 3.5e9;
 }
 
 TEST(the_papers_example_gives_two_groups)
 {
-    /* Pm = (0,1), (0,2), (3,4), (3,5) and their completions: {0,1,2} and {3,4,5} */
-    double pairs[15];
-    FREED_BY(profile_set_free) struct profile_set pus;
-    FREED_BY(probe_memory_free) struct probe_memory found = {0};
-    ck_assert_int_eq(profile_set_parse("0-5", &pus), 0);
-    for (size_t i = 0; i < 6; i++) {
-        for (size_t j = i + 1; j < 6; j++) {
-            set_pair(pairs, 6, i, j, i / 3 == j / 3 ? 2.0e9 + 1e7 * (double)i : 3.5e9);
-        }
-    }
-    ck_assert_int_eq(probe_memory_levels(&pus, 3.5e9, pairs, 0.01, level_of, &found.memory), 0);
-    ck_assert_uint_eq(found.memory.level_count, 1);
-    ck_assert_uint_eq(found.memory.levels[0].collisions.group_count, 2);
-    assert_text(&found.memory.levels[0].collisions.groups[0], "0-2");
-    assert_text(&found.memory.levels[0].collisions.groups[1], "3-5");
-    ck_assert_double_eq_tol(found.memory.levels[0].bytes_per_s, 2.0e9, 1e8);
+    ck_assert_str_eq(levels_of(6, 3.5e9, of_the_paper), "0-2 3-5: 2.0");
+}
+
+/* Finis Terrae: bus mates (0-3, 4-7) collide worst, cell mates (0-7) less, the other cell (8-15)
+ * not at all. */
+static double of_finis_terrae(size_t i, size_t j)
+{
+    return i / 4 == j / 4 ? 1.1e9 : i / 8 == j / 8 ? 1.9e9 : 2.5e9;
 }
 
 TEST(levels_are_worst_first_and_nest)
 {
-    /* Finis Terrae: bus mates (0-3, 4-7) collide worst, cell mates (0-7) less, the other cell
-     * (8-15) not at all. */
-    enum { N = 16 };
-    double pairs[N * (N - 1) / 2];
-    FREED_BY(profile_set_free) struct profile_set pus;
-    FREED_BY(probe_memory_free) struct probe_memory found = {0};
-    ck_assert_int_eq(profile_set_parse("0-15", &pus), 0);
-    for (size_t i = 0; i < N; i++) {
-        for (size_t j = i + 1; j < N; j++) {
-            set_pair(pairs, N, i, j, i / 4 == j / 4 ? 1.1e9 : i / 8 == j / 8 ? 1.9e9 : 2.5e9);
-        }
-    }
-    ck_assert_int_eq(probe_memory_levels(&pus, 2.55e9, pairs, 0.01, level_of, &found.memory), 0);
-    ck_assert_uint_eq(found.memory.level_count, 2);
-    ck_assert_uint_eq(found.memory.levels[0].collisions.group_count, 4);
-    assert_text(&found.memory.levels[0].collisions.groups[1], "4-7");
-    ck_assert_uint_eq(found.memory.levels[1].collisions.group_count, 2);
-    assert_text(&found.memory.levels[1].collisions.groups[0], "0-7");
+    ck_assert_str_eq(levels_of(16, 2.55e9, of_finis_terrae),
+                     "0-3 4-7 8-11 12-15: 1.1, 0-7 8-15: 1.9");
+}
+
+static double of_noise(size_t i, size_t j)
+{
+    static const double rates[] = {9.3e9, 9.6e9, 9.1e9};
+    return rates[i + j - 1];
 }
 
 TEST(small_differences_are_no_collision)
 {
-    const double pairs[] = {9.3e9, 9.6e9, 9.1e9};
-    FREED_BY(profile_set_free) struct profile_set pus;
-    FREED_BY(probe_memory_free) struct probe_memory found = {0};
-    ck_assert_int_eq(profile_set_parse("0-2", &pus), 0);
-    ck_assert_int_eq(probe_memory_levels(&pus, 1e10, pairs, 0.01, level_of, &found.memory), 0);
-    ck_assert_uint_eq(found.memory.level_count, 0);
+    ck_assert_str_eq(levels_of(3, 1e10, of_noise), "");
 }
 
 /* -- PUs that are far from all memory, where the time ends while they are asked -- */

@@ -18,20 +18,6 @@ static void open_fixture(const char *name)
         (struct probe){.machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
 }
 
-/* "0-3 4-7": the groups, and no single pairs. */
-static void assert_groups(const struct profile_relation *relation, const char *expected)
-{
-    char text[4096] = "";
-    for (size_t i = 0; i < relation->group_count; i++) {
-        char *group = profile_set_text(&relation->groups[i]);
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s%s", i ? " " : "", group);
-        free(group);
-    }
-    ck_assert_str_eq(text, expected);
-    ck_assert_uint_eq(relation->pair_count, 0);
-}
-
 /* 2010 paper, Figure 8: each measured pair's ratio says by itself whether it shares the cache. */
 static void assert_ratios(const struct probe_sharing_level *level)
 {
@@ -54,7 +40,7 @@ static void expect_sharing(const char *const *groups)
     }
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     for (size_t i = 0; i < found.count; i++) {
-        assert_groups(&found.levels[i].sharing, groups[i]);
+        ck_assert_str_eq(lists_of(&found.levels[i].sharing), groups[i]);
         assert_ratios(&found.levels[i]);
     }
 }
@@ -65,7 +51,7 @@ static void expect_memory(size_t last_level_bytes, const char *const *groups)
     ck_assert_int_eq(probe_memory(&probe, last_level_bytes, &found, NULL), 0);
     for (size_t i = 0; i < found.memory.level_count; i++) {
         ck_assert_ptr_nonnull(groups[i]);
-        assert_groups(&found.memory.levels[i].collisions, groups[i]);
+        ck_assert_str_eq(lists_of(&found.memory.levels[i].collisions), groups[i]);
         ck_assert_double_lt(found.memory.levels[i].bytes_per_s,
                             0.9 * found.memory.reference_bytes_per_s);
     }
@@ -79,7 +65,7 @@ static void expect_layers(size_t bytes, const char *const *groups, double times)
     ck_assert_int_eq(probe_message(&probe, bytes, &found, NULL), 0);
     for (size_t i = 0; i < found.layer_count; i++) {
         ck_assert_ptr_nonnull(groups[i]);
-        assert_groups(&found.layers[i].members, groups[i]);
+        ck_assert_str_eq(lists_of(&found.layers[i].members), groups[i]);
         ck_assert(i == 0 || found.layers[i].seconds > times * found.layers[i - 1].seconds);
     }
     ck_assert_ptr_null(groups[found.layer_count]);
@@ -146,7 +132,7 @@ TEST(no_pair_of_private_caches_looks_shared)
     const struct probe_cache caches = {.levels = {{.size_bytes = 9 << 20}}, .count = 1};
     FREED_BY(probe_sharing_free) struct probe_sharing found;
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
-    assert_groups(&found.levels[0].sharing, "");
+    ck_assert_str_eq(lists_of(&found.levels[0].sharing), "");
     ck_assert_uint_eq(found.levels[0].measured, found.levels[0].pairs);
     ck_assert_uint_eq(found.levels[0].undecided, 0);
 }

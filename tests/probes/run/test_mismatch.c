@@ -2,6 +2,7 @@
  * reasons where it holds? Is a cache that kinds of cores share one where answers contradict? */
 #include "probes/run/result.h"
 #include "tests/base/runner.h"
+#include "tests/profile/fixture.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
@@ -13,11 +14,6 @@ struct measured {
     struct measured_on where;
 };
 
-static void add_group(struct profile_relation *relation, const char *pus)
-{
-    ck_assert_int_eq(profile_set_parse(pus, &relation->groups[relation->group_count++]), 0);
-}
-
 static const char *note_of(const struct measured *of)
 {
     struct profile_class node_class = {.cache_count = 1};
@@ -25,11 +21,8 @@ static const char *note_of(const struct measured *of)
     struct profile_cache *declared = &node_class.caches[0];
     *declared =
         (struct profile_cache){.level = 3, .size_bytes = 11 * MIB, .declared_size_bytes = 11 * MIB};
-    declared->sharing.groups = calloc(2, sizeof *declared->sharing.groups);
-    add_group(&declared->sharing, "0-1");
-    add_group(&declared->sharing, "2-3");
-    uint32_t ids[] = {0, 1, 2, 3};
-    const struct kinds kinds = {.pus = {{ids, 4}}, .count = 1};
+    declared->sharing = relation_of("0-1 2-3");
+    const struct kinds kinds = {.pus = {set_of("0-3")}, .count = 1};
     struct kind_results results = {
         .caches =
             {.count = 1,
@@ -37,8 +30,7 @@ static const char *note_of(const struct measured *of)
         .sharing = {.count = 1, .levels = {{.measured = 1, .pairs = 1}}}};
     const bool asked = !of->shared || strcmp(of->shared, "?") != 0;
     if (of->shared && asked) {
-        results.sharing.levels[0].sharing.groups = calloc(1, sizeof(struct profile_set));
-        add_group(&results.sharing.levels[0].sharing, of->shared);
+        results.sharing.levels[0].sharing = relation_of(of->shared);
     }
     results.sharing.count = asked;
     ck_assert_int_eq(probe_result_set_caches(&node_class, &kinds, &results, &of->where), 0);
@@ -85,8 +77,7 @@ TEST(a_size_that_is_not_the_declared_one_is_named, .loops = sizeof cases / sizeo
 TEST(a_cache_of_two_kinds_is_one_where_only_pairs_are_listed)
 {
     struct profile_class node_class = {0};
-    uint32_t fast[] = {0, 1}, slow[] = {2, 3};
-    const struct kinds kinds = {.pus = {{fast, 2}, {slow, 2}}, .count = 2};
+    const struct kinds kinds = {.pus = {set_of("0-1"), set_of("2-3")}, .count = 2};
     const struct profile_pair pairs[] = {{0, 1}, {1, 2}, {2, 3}};
     struct kind_results results[] = {
         {.caches = {.count = 1, .levels = {{.size_bytes = 11 * MIB}}}, .sharing = {.count = 1}},

@@ -65,8 +65,7 @@ static struct world world;
 
 static void may_use(const char *pus)
 {
-    ck_assert_int_eq(profile_set_parse(pus, &machine.pus), 0);
-    kept(machine.pus.ids);
+    machine.pus = set_of(pus);
 }
 
 static void start(const double *waits, size_t count)
@@ -205,8 +204,7 @@ TEST(pairs_of_one_exchange_are_disjoint)
 TEST(ticks_of_the_measured_pus_are_summed)
 {
     static const struct profile_ticks ticks[] = {{42, 34, 5}, {110, 7, 3}, {9, 9, 9}};
-    FREED_BY(profile_set_free) struct profile_set pus;
-    ck_assert_int_eq(profile_set_parse("0-1,3", &pus), 0);
+    const struct profile_set pus = set_of("0-1,3");
     struct profile_ticks sum = probe_conditions_sum(ticks, 3, &pus);
     ck_assert_uint_eq(sum.all, 42 + 110);
     ck_assert_uint_eq(sum.idle, 34 + 7);
@@ -236,13 +234,9 @@ static struct servet_profile *watched(const char *core)
     static const double waits[] = {0};
     struct servet_profile *profile = kept(profile_topology_new());
     struct conditions_before before;
-    struct profile_set pus, copy;
     pthread_t thread;
-    ck_assert_int_eq(profile_set_parse("0-1", &pus), 0);
-    profile_set_free(&profile->classes[0].pus);
-    profile->classes[0].pus = pus;
-    ck_assert_int_eq(profile_set_parse(core, &copy), 0);
-    ck_assert_int_eq(profile_topology_add_group(&profile->classes[0].cores, copy), 0);
+    profile->classes[0].pus = set_of("0-1");
+    profile->classes[0].cores = relation_of(core);
     start(waits, 1);
     may_use("0");
     world.asked = 1; /* figures of a PU that never settles: 1, 2, 3 ... */

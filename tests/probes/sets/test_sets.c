@@ -54,16 +54,14 @@ static double mapped(size_t workers)
 static const struct profile_memory_level *level_of(const char *group)
 {
     const struct profile_memory *memory = &profile->classes[0].memory;
-    struct profile_set wanted;
+    const struct profile_set wanted = set_of(group);
     const struct profile_memory_level *found = NULL;
-    ck_assert_int_eq(profile_set_parse(group, &wanted), 0);
     for (size_t i = 0; i < memory->level_count; i++) {
         for (size_t g = 0; g < memory->levels[i].collisions.group_count; g++) {
             bool same = profile_set_equal(&memory->levels[i].collisions.groups[g], &wanted);
             found = same ? &memory->levels[i] : found;
         }
     }
-    profile_set_free(&wanted);
     return found;
 }
 
@@ -85,14 +83,12 @@ static void hide(struct profile_class *declared)
 
 static void pair_up(struct profile_relation *out, size_t count, uint32_t (*other)(uint32_t, size_t))
 {
-    out->groups = calloc(count, sizeof *out->groups);
+    const char *pairs = "";
     for (uint32_t pu = 0; pu < count; pu++) {
-        const uint32_t pair[] = {pu, other(pu, count)};
-        if (pair[0] < pair[1]) {
-            struct profile_set *group = &out->groups[out->group_count++];
-            ck_assert_int_eq(profile_set_from_array(pair, 2, group), 0);
-        }
+        const uint32_t with = other(pu, count);
+        pairs = pu < with ? formatted("%s%s%u,%u", pairs, *pairs ? " " : "", pu, with) : pairs;
     }
+    *out = relation_of(pairs);
 }
 
 static uint32_t neighbour(uint32_t pu, size_t count)
@@ -123,18 +119,12 @@ static void mislead_caches(struct profile_class *declared)
 /* Packages of every second PU, and caches of neighbours: as broken firmware says it. */
 static void mislead(struct profile_class *declared)
 {
-    uint32_t ids[2][1024];
-    size_t count[2] = {0};
+    const char *halves[2] = {"", ""};
     mislead_caches(declared);
     for (size_t i = 0; i < declared->pus.count; i++) {
-        ids[i % 2][count[i % 2]++] = declared->pus.ids[i];
+        halves[i % 2] = formatted("%s%s%u", halves[i % 2], i > 1 ? "," : "", declared->pus.ids[i]);
     }
-    declared->packages.groups = calloc(2, sizeof *declared->packages.groups);
-    declared->packages.group_count = 2;
-    for (size_t p = 0; p < 2; p++) {
-        ck_assert_int_eq(profile_set_from_array(ids[p], count[p], &declared->packages.groups[p]),
-                         0);
-    }
+    declared->packages = relation_of(formatted("%s %s", halves[0], halves[1]));
 }
 
 static void mislead_cores(struct profile_class *declared)
@@ -460,10 +450,9 @@ TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
 
 TEST(partitions_merge_refine_and_dissolve)
 {
-    FREED_BY(profile_set_free) struct profile_set pus;
+    const struct profile_set pus = set_of("0-5");
     struct profile_relation none = {0}, groups = {0};
     struct partition fine, coarse, all;
-    ck_assert_int_eq(profile_set_parse("0-5", &pus), 0);
     ck_assert_int_eq(probe_partition_make(&pus, &none, &fine), 0);
     ck_assert_int_eq(probe_partition_copy(&fine, &coarse), 0);
     probe_partition_merge(&coarse, 1, 4);
@@ -474,8 +463,7 @@ TEST(partitions_merge_refine_and_dissolve)
     ck_assert_int_eq(probe_partition_one(6, &all), 0);
     ck_assert(probe_partition_refines(&coarse, &all));
     ck_assert_int_eq(probe_partition_groups(&coarse, &pus, &groups), 0);
-    ck_assert_uint_eq(groups.group_count, 2);
-    ck_assert(profile_set_has(&groups.groups[0], 2) && profile_set_has(&groups.groups[1], 4));
+    ck_assert_str_eq(lists_of(&groups), "0,2 1,4");
     profile_relation_free(&groups);
     const bool keep[] = {true, false, true, true};
     ck_assert_int_eq(probe_partition_dissolve(&coarse, keep), 0);
