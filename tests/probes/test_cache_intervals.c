@@ -146,9 +146,8 @@ static void judge(const struct drawn *drawn, struct cache_samples *samples, unsi
 TEST(sizes_and_intervals_hold_on_drawn_machines_beside_a_load)
 {
     struct random random = {20261122};
-    struct cache_samples *samples = malloc(sizeof *samples);
+    struct cache_samples *samples = kept(malloc(sizeof *samples));
     unsigned within = 0, held = 0;
-    ck_assert_ptr_nonnull(samples);
     for (int machine = 0; machine < MACHINES; machine++) {
         struct drawn drawn = draw(&random);
         samples->count = 0;
@@ -156,81 +155,55 @@ TEST(sizes_and_intervals_hold_on_drawn_machines_beside_a_load)
         take_samples(&drawn, &random, samples);
         judge(&drawn, samples, &within, &held);
     }
-    free(samples);
     ck_assert_uint_ge(within, MACHINES * LEVELS - 1); /* of 24; 98 % of more */
     ck_assert_uint_ge(held, MACHINES * LEVELS - 1);   /* 95 % */
 }
 
-/* So many sizes of a machine of three levels without noise are right, and each interval holds the
- * size. */
-static void judge_quiet(const struct drawn *machine, unsigned right)
+/* Machines of three levels without noise, of which so many sizes are right at least. */
+static const struct {
+    struct drawn machine;
+    unsigned right;
+} quiet[] = {
+    /* Eight ways of four ages in 13 slices miss as eight of LRU in 15 MiB do, so that the reported
+     * size may be that: a last level of an odd shape is one level. */
+    {{.shapes = {{.bytes = 104 * KIB, .ways = 13, .policy = CACHE_RANDOM},
+                 {.bytes = 2816 * KIB, .ways = 11, .policy = CACHE_PLRU},
+                 {.bytes = 13 * MIB, .ways = 8, .parts = 13, .policy = CACHE_AGED}},
+      .seconds = {1.3e-9, 4.16663e-9, 1.55096e-8, 1.22542e-7}},
+     2},
+    /* It is too small for the shapes of shared caches, and needs an interval all the same. */
+    {{.shapes = {{.bytes = 16 * KIB, .ways = 4, .policy = CACHE_PLRU},
+                 {.bytes = 128 * KIB, .ways = 8, .policy = CACHE_PLRU},
+                 {.bytes = 1 * MIB, .ways = 16, .policy = CACHE_PLRU}},
+      .seconds = {1.3e-9, 4.2e-9, 1.5e-8, 1.2e-7}},
+     3},
+    /* With the points of the even grid alone the second level passes for one of 1,536 KiB. */
+    {{.shapes = {{.bytes = 104 * KIB, .ways = 13, .policy = CACHE_RANDOM},
+                 {.bytes = 1088 * KIB, .ways = 17, .policy = CACHE_RANDOM, .parts = 16},
+                 {.bytes = 12096 * KIB, .ways = 14, .parts = 27, .policy = CACHE_ADAPTIVE}},
+      .seconds = {1.33e-9, 6.32e-9, 1.84e-8, 6.8e-8},
+      .tlbs = {{480 * KIB, 3e-9}, {3228 * KIB, 8.8e-9}}},
+     3},
+    /* Eight ways of 27 slices passed for two levels, of 40 and of 96 MiB. */
+    {{.shapes = {{.bytes = 32 * KIB, .ways = 8, .policy = CACHE_PLRU},
+                 {.bytes = 1 * MIB, .ways = 16, .policy = CACHE_PLRU},
+                 {.bytes = 108 * MIB, .ways = 8, .parts = 27}},
+      .seconds = {1.3e-9, 4.2e-9, 2.4e-8, 1.84e-7}},
+     2},
+};
+
+TEST(each_interval_of_a_quiet_machine_holds_the_size, .loops = sizeof quiet / sizeof *quiet)
 {
     struct random random = {1};
-    struct cache_samples *samples = calloc(1, sizeof *samples);
+    struct drawn machine = quiet[_i].machine;
+    struct cache_samples *samples = kept(calloc(1, sizeof *samples));
     unsigned within = 0, held = 0;
-    ck_assert_ptr_nonnull(samples);
-    add_points(machine, samples);
-    take_samples(machine, &random, samples);
-    judge(machine, samples, &within, &held);
-    free(samples);
-    ck_assert_uint_ge(within, right);
-    ck_assert_uint_eq(held, 3);
-}
-
-/* Eight ways of four ages in 13 slices miss as eight of LRU in 15 MiB do, so that the reported size
- * may be that. */
-TEST(a_last_level_of_an_odd_shape_is_one_level)
-{
-    judge_quiet(
-        &(struct drawn){
-            .shapes = {{.bytes = 104 * KIB, .ways = 13, .policy = CACHE_RANDOM},
-                       {.bytes = 2816 * KIB, .ways = 11, .policy = CACHE_PLRU},
-                       {.bytes = 13 * MIB, .ways = 8, .parts = 13, .policy = CACHE_AGED}},
-            .seconds = {1.3e-9, 4.16663e-9, 1.55096e-8, 1.22542e-7},
-            .levels = 3,
-            .page_bytes = 4 * KIB,
-            .quiet = true},
-        2);
-}
-
-/* It is too small for the shapes of shared caches, and needs an interval all the same. */
-TEST(a_small_last_level_has_an_interval)
-{
-    judge_quiet(&(struct drawn){.shapes = {{.bytes = 16 * KIB, .ways = 4, .policy = CACHE_PLRU},
-                                           {.bytes = 128 * KIB, .ways = 8, .policy = CACHE_PLRU},
-                                           {.bytes = 1 * MIB, .ways = 16, .policy = CACHE_PLRU}},
-                                .seconds = {1.3e-9, 4.2e-9, 1.5e-8, 1.2e-7},
-                                .levels = 3,
-                                .page_bytes = 4 * KIB,
-                                .quiet = true},
-                3);
-}
-
-/* With the points of the even grid alone the second level passes for one of 1,536 KiB. */
-TEST(a_size_is_found_some_way_off_the_one_of_the_even_grid)
-{
-    judge_quiet(
-        &(struct drawn){
-            .shapes = {{.bytes = 104 * KIB, .ways = 13, .policy = CACHE_RANDOM},
-                       {.bytes = 1088 * KIB, .ways = 17, .policy = CACHE_RANDOM, .parts = 16},
-                       {.bytes = 12096 * KIB, .ways = 14, .parts = 27, .policy = CACHE_ADAPTIVE}},
-            .seconds = {1.33e-9, 6.32e-9, 1.84e-8, 6.8e-8},
-            .levels = 3,
-            .page_bytes = 4 * KIB,
-            .tlbs = {{480 * KIB, 3e-9}, {3228 * KIB, 8.8e-9}},
-            .quiet = true},
-        3);
-}
-
-/* Eight ways of 27 slices passed for two levels, of 40 and of 96 MiB. */
-TEST(a_last_level_that_passes_for_two_is_one)
-{
-    judge_quiet(&(struct drawn){.shapes = {{.bytes = 32 * KIB, .ways = 8, .policy = CACHE_PLRU},
-                                           {.bytes = 1 * MIB, .ways = 16, .policy = CACHE_PLRU},
-                                           {.bytes = 108 * MIB, .ways = 8, .parts = 27}},
-                                .seconds = {1.3e-9, 4.2e-9, 2.4e-8, 1.84e-7},
-                                .levels = 3,
-                                .page_bytes = 4 * KIB,
-                                .quiet = true},
-                2);
+    machine.levels = LEVELS_MAX;
+    machine.quiet = true;
+    machine.page_bytes = 4 * KIB;
+    add_points(&machine, samples);
+    take_samples(&machine, &random, samples);
+    judge(&machine, samples, &within, &held);
+    ck_assert_uint_ge(within, quiet[_i].right);
+    ck_assert_uint_eq(held, LEVELS_MAX);
 }
