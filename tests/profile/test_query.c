@@ -109,30 +109,14 @@ TEST(ranks_of_older_profiles_are_no_seconds)
     ck_assert(strstr(strstr(saved, "\"layers\""), "\"seconds\"") > strstr(saved, "\"network\""));
 }
 
-/* Groups of `first` and, unless NULL, of `second`; and, where it is not NULL, a pair. */
-static struct profile_relation relation_of(const char *first, const char *second,
-                                           struct profile_pair *pair)
-{
-    struct profile_relation relation = {.groups = kept(calloc(2, sizeof *relation.groups)),
-                                        .pairs = pair,
-                                        .pair_count = pair != NULL};
-    const char *const texts[] = {first, second};
-    for (size_t i = 0; i < 2 && texts[i]; i++) {
-        ck_assert_int_eq(profile_set_parse(texts[i], &relation.groups[i]), 0);
-        kept(relation.groups[i].ids);
-        relation.group_count++;
-    }
-    return relation;
-}
-
 TEST(relations_are_of_pairs_whatever_the_order_of_their_groups)
 {
     struct profile_pair far = {0, 5};
-    const struct profile_relation halves = relation_of("0-3", "4-7", NULL),
-                                  turned = relation_of("4-7", "0-3", NULL),
-                                  one = relation_of("0-7", NULL, NULL),
-                                  across = relation_of("2-5", NULL, NULL),
-                                  more = relation_of("0-3", "4-7", &far), none = {0};
+    const struct profile_relation halves = relation_of("0-3 4-7"), turned = relation_of("4-7 0-3"),
+                                  one = relation_of("0-7"), across = relation_of("2-5"), none = {0};
+    struct profile_relation more = relation_of("0-3 4-7");
+    more.pairs = &far;
+    more.pair_count = 1;
     ck_assert(profile_relation_equal(&halves, &turned));
     ck_assert(profile_relation_within(&halves, &one) && !profile_relation_within(&one, &halves));
     ck_assert(!profile_relation_equal(&halves, &one));
