@@ -37,8 +37,8 @@ static inline void open_machine_of(const char *name, struct machine *machine)
     open_machine_seeded(name, 1, machine);
 }
 
-/* A description whose 'names' are "names". One that does not begin with a brace is a list of fields:
- * the caches and the memory that it lacks are like any others. */
+/* A description whose 'names' are "names". One that begins with no brace is a list of fields: the
+ * caches and the memory that it lacks are like any others. */
 static inline const char *described_as(const char *text)
 {
     const bool whole = *text == '{', caches = whole || strstr(text, "'caches'"),

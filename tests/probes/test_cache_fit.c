@@ -40,7 +40,7 @@ static struct cache_curve draw(const struct truth *levels, size_t count, double 
     return curve;
 }
 
-/* Time that a known TLB adds; `faster` than visits in random order explain, as on a busy machine. */
+/* Time that a known TLB adds; `faster` than random visits explain, as on a busy machine. */
 static void add_tlb(struct cache_curve *curve, double reach_bytes, double miss_s, double faster)
 {
     for (size_t i = 0; i < curve->count; i++) {
@@ -97,8 +97,8 @@ static const struct {
      .runs = {{0.01, 14}}},
     {{{{192 * KIB, 12, CACHE_PLRU, 0, 0}, 5, 1}, {{1792 * KIB, 14, CACHE_PLRU, 32, 0}, 40, 1}},
      .runs = {{0.01, 15}}},
-    /* Hashed last levels, of a hybrid processor and of servers: by the sizes alone 32, 24 and 48 MiB
-     * would be likelier. */
+    /* Hashed last levels, of a hybrid processor and of servers: by the sizes alone 32, 24 and 48
+     * MiB would be likelier. */
     {{{{48 * KIB, 12, CACHE_LRU, 0, 0}, 4.8, 1},
       {{2 * MIB, 16, CACHE_PLRU, 32, 0}, 17, 1},
       {{30 * MIB, 12, CACHE_PLRU, 10, 0}, 90, 1.03}},

@@ -322,8 +322,8 @@ static double ticking(struct machine *machine)
     return (double)(*(size_t *)machine->state)++;
 }
 
-/* All 64 PUs by a clock that begins at `ticks`; it is late from 10 on, and every pair takes over what
- * there is. */
+/* All 64 PUs by a clock that begins at `ticks`; it is late from 10 on, and every pair takes over
+ * what there is. */
 static struct probe run_until_late(size_t ticks, bool exhaustive)
 {
     static const struct machine_ops ops = {.elapsed = ticking};
