@@ -260,7 +260,7 @@ TEST(a_level_at_the_reach_of_a_tlb_has_to_be_proved, .loops = 2)
     ck_assert(found[1].low_bytes <= size && found[1].high_bytes >= size);
 }
 
-/* What was measured at some sizes. */
+/* A measurement at one size. */
 struct knee {
     double kib, ns, error_ns;
 };

@@ -10,7 +10,7 @@
 
 enum { PUS = 64, PAIRS = PUS * (PUS - 1) / 2, PACKAGE = 16 };
 
-/* What pairs take, and how many were asked. */
+/* The time of each pair, and how many were asked. */
 struct world {
     double (*seconds)(const struct world *world, size_t i, size_t j);
     size_t asked;
