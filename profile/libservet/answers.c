@@ -1,22 +1,35 @@
 /* Answers of libservet on caches, memory, messages and cache lines between two PUs, with their
- * quality. */
+ * quality, and on devices. */
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "profile/query.h"
 #include "profile/servet.h"
 
-static bool locate_measured(const servet_profile *profile, uint32_t pu, struct profile_place *out)
+/* Where the PU is; on no node, of a class without anything, where it is not known. */
+static struct profile_place place_of(const servet_profile *profile, uint32_t pu)
 {
-    return servet_measured(profile) && profile_locate(profile, pu, out);
+    static const struct profile_class nothing;
+    struct profile_place place;
+    if (!profile_locate(profile, pu, &place)) {
+        place = (struct profile_place){.node_class = &nothing, .node = UINT32_MAX};
+    }
+    return place;
+}
+
+/* The same of a profile that was measured. */
+static struct profile_place measured_place(const servet_profile *profile, uint32_t pu)
+{
+    return place_of(servet_measured(profile) ? profile : NULL, pu);
 }
 
 /* The places of two different PUs of one node of a measured profile; false: they are none. */
 static bool find_pair(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                       struct profile_place *a, struct profile_place *b)
 {
-    return pu_a != pu_b && locate_measured(profile, pu_a, a) && profile_locate(profile, pu_b, b) &&
-           a->node == b->node;
+    return pu_a != pu_b && servet_measured(profile) && profile_locate(profile, pu_a, a) &&
+           profile_locate(profile, pu_b, b) && a->node == b->node;
 }
 
 static enum servet_origin origin_of(enum profile_origin origin)
@@ -66,11 +79,8 @@ static const struct profile_cache *find_cache(const servet_profile *profile, uin
                                               uint32_t pu)
 {
     static const struct profile_cache unknown;
-    struct profile_place place;
-    const struct profile_cache *cache =
-        profile_locate(profile, pu, &place)
-            ? profile_cache_of(place.node_class, level, place.os_index)
-            : NULL;
+    const struct profile_place place = place_of(profile, pu);
+    const struct profile_cache *cache = profile_cache_of(place.node_class, level, place.os_index);
     return cache ? cache : &unknown;
 }
 
@@ -114,12 +124,9 @@ uint32_t servet_cache_ways(const servet_profile *profile, uint32_t level, uint32
 uint64_t servet_tlb_bytes(const servet_profile *profile, uint32_t level, uint64_t page_bytes,
                           uint32_t pu)
 {
-    struct profile_place place;
-    if (!level || !profile_locate(profile, pu, &place)) {
-        return 0;
-    }
-    for (size_t i = 0; i < place.node_class->tlb_count; i++) {
-        const struct profile_tlb *tlb = &place.node_class->tlb[i];
+    const struct profile_class *of = place_of(profile, pu).node_class;
+    for (size_t i = 0; level && i < of->tlb_count; i++) {
+        const struct profile_tlb *tlb = &of->tlb[i];
         level -= tlb->page_bytes == page_bytes; /* they are in the order of their reach */
         if (!level) {
             return tlb->reach_bytes;
@@ -130,21 +137,17 @@ uint64_t servet_tlb_bytes(const servet_profile *profile, uint32_t level, uint64_
 
 int servet_cache_shared(const servet_profile *profile, uint32_t level, uint32_t pu_a, uint32_t pu_b)
 {
-    struct profile_place a, b;
+    const struct profile_place a = place_of(profile, pu_a), b = place_of(profile, pu_b);
     const struct profile_cache *cache = find_cache(profile, level, pu_a);
-    if (!cache->level || find_cache(profile, level, pu_b) != cache ||
-        !profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b) ||
-        a.node != b.node) {
-        return 0;
-    }
-    return pu_a == pu_b || profile_related(&cache->sharing, a.os_index, b.os_index);
+    return cache->level && find_cache(profile, level, pu_b) == cache && a.node == b.node &&
+           (pu_a == pu_b || profile_related(&cache->sharing, a.os_index, b.os_index));
 }
 
 uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uint32_t pu)
 {
-    struct profile_place place;
+    const struct profile_place place = place_of(profile, pu);
     const struct profile_cache *cache = find_cache(profile, level, pu);
-    uint32_t count = cache->level && profile_locate(profile, pu, &place);
+    uint32_t count = cache->level > 0;
     for (size_t i = 0; count && i < place.node_class->pus.count; i++) {
         count += profile_related(&cache->sharing, place.os_index, place.node_class->pus.ids[i]);
     }
@@ -200,10 +203,8 @@ static double bandwidth_at(const struct profile_place *place,
 
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers)
 {
-    struct profile_place place;
-    return workers && locate_measured(profile, pu, &place)
-               ? bandwidth_at(&place, find_level(&place, workers), workers)
-               : 0;
+    const struct profile_place place = measured_place(profile, pu);
+    return workers ? bandwidth_at(&place, find_level(&place, workers), workers) : 0;
 }
 
 uint32_t servet_overhead_levels(const servet_profile *profile)
@@ -219,50 +220,42 @@ uint32_t servet_overhead_levels(const servet_profile *profile)
 double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uint32_t pu,
                               uint32_t workers)
 {
-    struct profile_place place;
-    if (!workers || !locate_measured(profile, pu, &place)) {
-        return 0;
-    }
+    const struct profile_place place = measured_place(profile, pu);
     const struct profile_memory *memory = &place.node_class->memory;
-    const struct profile_memory_level *asked =
-        level < memory->level_count ? &memory->levels[level] : NULL;
-    if (!asked || !profile_group_of(&asked->collisions, place.os_index)) {
+    if (!workers || level >= memory->level_count) {
         return 0;
     }
-    return bandwidth_at(&place, level_knows(asked, workers) ? asked : NULL, workers);
+    const struct profile_memory_level *asked = &memory->levels[level];
+    return profile_group_of(&asked->collisions, place.os_index)
+               ? bandwidth_at(&place, level_knows(asked, workers) ? asked : NULL, workers)
+               : 0;
 }
 
-/* The worst level at which two PUs of one node collide: its number; -1: none. False: not two PUs of
- * the profile. */
-static bool find_collision(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
-                           const struct profile_memory **memory, int *level)
+/* The worst level at which two PUs of one node collide, by its number; -1: none. */
+static int find_collision(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                          const struct profile_memory **memory)
 {
-    struct profile_place a, b;
-    if (pu_a == pu_b || !profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b)) {
-        return false;
-    }
+    const struct profile_place a = place_of(profile, pu_a), b = place_of(profile, pu_b);
     *memory = &a.node_class->memory;
-    *level = -1;
-    for (size_t i = 0; *level < 0 && a.node == b.node && i < (*memory)->level_count; i++) {
+    for (size_t i = 0; a.node == b.node && i < (*memory)->level_count; i++) {
         if (profile_related(&(*memory)->levels[i].collisions, a.os_index, b.os_index)) {
-            *level = (int)i;
+            return (int)i;
         }
     }
-    return true;
+    return -1;
 }
 
 int servet_overhead_level(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
 {
     const struct profile_memory *memory;
-    int level;
-    return find_collision(profile, pu_a, pu_b, &memory, &level) ? level : -1;
+    return find_collision(profile, pu_a, pu_b, &memory);
 }
 
 double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
 {
     const struct profile_memory *memory;
-    int level;
-    if (!servet_measured(profile) || !find_collision(profile, pu_a, pu_b, &memory, &level)) {
+    const int level = find_collision(profile, pu_a, pu_b, &memory);
+    if (!servet_measured(profile) || pu_a == pu_b) {
         return 0;
     }
     /* One figure speaks for both, so that it is the lesser one; that of a level, which may be of
@@ -277,21 +270,18 @@ static_assert((int)SERVET_NT_COPY == PROFILE_NT_COPY && (int)SERVET_COPY == PROF
                   (int)SERVET_READ == PROFILE_READ && (int)SERVET_TRIAD == PROFILE_TRIAD,
               "the public names of the kernels are the profile's");
 
-/* NULL: not measured. `place` is the PU's. */
-static const struct profile_kernel_rate *find_kernel(const servet_profile *profile, uint32_t pu,
-                                                     enum servet_kernel kernel,
-                                                     struct profile_place *place)
+/* NULL: not measured. */
+static const struct profile_kernel_rate *find_kernel(const struct profile_place *place,
+                                                     enum servet_kernel kernel)
 {
-    return locate_measured(profile, pu, place)
-               ? profile_kernel_rate(&place->node_class->memory, (enum profile_kernel)kernel)
-               : NULL;
+    return profile_kernel_rate(&place->node_class->memory, (enum profile_kernel)kernel);
 }
 
 double servet_kernel_bandwidth(const servet_profile *profile, uint32_t pu,
                                enum servet_kernel kernel, uint32_t *workers)
 {
-    struct profile_place place;
-    const struct profile_kernel_rate *rate = find_kernel(profile, pu, kernel, &place);
+    const struct profile_place place = measured_place(profile, pu);
+    const struct profile_kernel_rate *rate = find_kernel(&place, kernel);
     if (rate && workers && rate->together_bytes_per_s > 0) {
         *workers = (uint32_t)place.node_class->memory.kernel_pus.count;
     }
@@ -300,9 +290,7 @@ double servet_kernel_bandwidth(const servet_profile *profile, uint32_t pu,
 
 uint64_t servet_numa_memory_bytes(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
 {
-    struct profile_place place;
-    const struct profile_numa *numa =
-        profile_locate(profile, pu, &place) ? profile_numa_of(place.node_class, numa_node) : NULL;
+    const struct profile_numa *numa = profile_numa_of(place_of(profile, pu).node_class, numa_node);
     return numa ? numa->memory_bytes : 0;
 }
 
@@ -318,22 +306,16 @@ double servet_pair_bandwidth(const servet_profile *profile, uint32_t pu_a, uint3
 
 size_t servet_numa_nodes(const servet_profile *profile, uint32_t pu, uint32_t *nodes, size_t room)
 {
-    struct profile_place place;
-    if (!profile_locate(profile, pu, &place)) {
-        return 0;
+    const struct profile_class *of = place_of(profile, pu).node_class;
+    for (size_t i = 0; i < of->numa_count && i < room; i++) {
+        nodes[i] = of->numa[i].os_index;
     }
-    for (size_t i = 0; i < place.node_class->numa_count && i < room; i++) {
-        nodes[i] = place.node_class->numa[i].os_index;
-    }
-    return place.node_class->numa_count;
+    return of->numa_count;
 }
 
 int64_t servet_numa_node(const servet_profile *profile, uint32_t pu)
 {
-    struct profile_place place;
-    if (!profile_locate(profile, pu, &place)) {
-        return -1;
-    }
+    const struct profile_place place = place_of(profile, pu);
     for (size_t i = 0; i < place.node_class->numa_count; i++) {
         const struct profile_numa *numa = &place.node_class->numa[i];
         if (numa->memory_bytes && profile_set_has(&numa->pus, place.os_index)) {
@@ -343,34 +325,30 @@ int64_t servet_numa_node(const servet_profile *profile, uint32_t pu)
     return -1;
 }
 
-static const struct profile_numa_access *find_access(const servet_profile *profile, uint32_t pu,
-                                                     uint32_t numa_node,
-                                                     struct profile_place *place)
+/* One of zeros, if it is not known. */
+static const struct profile_numa_access *find_access(const struct profile_place *place,
+                                                     uint32_t numa_node)
 {
-    if (!locate_measured(profile, pu, place)) {
-        return NULL;
-    }
+    static const struct profile_numa_access unknown;
     for (size_t i = 0; i < place->node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &place->node_class->numa_access[i];
         if (row->node == numa_node && profile_set_has(&row->pus, place->os_index)) {
             return row;
         }
     }
-    return NULL;
+    return &unknown;
 }
 
 double servet_numa_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
 {
-    struct profile_place place;
-    const struct profile_numa_access *row = find_access(profile, pu, numa_node, &place);
-    return row ? row->bytes_per_s : 0;
+    const struct profile_place place = measured_place(profile, pu);
+    return find_access(&place, numa_node)->bytes_per_s;
 }
 
 double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
 {
-    struct profile_place place;
-    const struct profile_numa_access *row = find_access(profile, pu, numa_node, &place);
-    return row ? row->seconds_per_access : 0;
+    const struct profile_place place = measured_place(profile, pu);
+    return find_access(&place, numa_node)->seconds_per_access;
 }
 
 /* Quality of the points around a number of workers, or of the last point. */
@@ -394,9 +372,8 @@ static void less_sure(const struct profile_memory_level *level, uint32_t workers
 int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t workers,
                           struct servet_quality *out)
 {
-    struct profile_place place;
-    if (servet_memory_bandwidth(profile, pu, workers) <= 0 ||
-        !profile_locate(profile, pu, &place)) {
+    const struct profile_place place = place_of(profile, pu);
+    if (servet_memory_bandwidth(profile, pu, workers) <= 0) {
         return -ENOENT;
     }
     const struct profile_numa_access *lesser =
@@ -421,16 +398,17 @@ int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t w
 int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t numa_node,
                         struct servet_quality *out)
 {
-    struct profile_place place;
-    const struct profile_numa_access *row = find_access(profile, pu, numa_node, &place);
-    return row ? answer_quality(&row->quality, row->pus.ids[0] == place.os_index, out) : -ENOENT;
+    const struct profile_place place = measured_place(profile, pu);
+    const struct profile_numa_access *row = find_access(&place, numa_node);
+    return row->pus.count ? answer_quality(&row->quality, row->pus.ids[0] == place.os_index, out)
+                          : -ENOENT;
 }
 
 int servet_kernel_quality(const servet_profile *profile, uint32_t pu, enum servet_kernel kernel,
                           struct servet_quality *out)
 {
-    struct profile_place place;
-    const struct profile_kernel_rate *rate = find_kernel(profile, pu, kernel, &place);
+    const struct profile_place place = measured_place(profile, pu);
+    const struct profile_kernel_rate *rate = find_kernel(&place, kernel);
     if (!rate) {
         return -ENOENT;
     }
@@ -530,4 +508,75 @@ int servet_line_quality(const servet_profile *profile, uint32_t pu_a, uint32_t p
     }
     const struct profile_quality unsaid = {.origin = PROFILE_MEASURED};
     return answer_evidence(of_layer ? &layer->line_quality : &unsaid, own > 0, out);
+}
+
+/* -- GPUs, network cards and disks -- */
+
+static struct servet_device device_of(const struct profile_device *device)
+{
+    return (struct servet_device){
+        .kind = (enum servet_device_kind)device->kind,
+        .name = device->name,
+        .bus_id = device->bus_id,
+        .uuid = device->uuid,
+        .number = device->number == PROFILE_NOT_SAID ? -1 : (int64_t)device->number,
+        .numa_node = device->numa_node == PROFILE_NOT_SAID ? -1 : (int64_t)device->numa_node,
+        .card = device->card,
+    };
+}
+
+/* Devices that as many PUs are near to keep the profile's order. */
+size_t servet_devices_near(const servet_profile *profile, uint32_t pu, enum servet_device_kind kind,
+                           struct servet_device *out, size_t room)
+{
+    const struct profile_place place = place_of(profile, pu);
+    const struct profile_class *node_class = place.node_class;
+    size_t count = 0, next = 0;
+    while (next != SIZE_MAX) {
+        const size_t least = next;
+        next = SIZE_MAX;
+        for (size_t i = 0; i < node_class->device_count; i++) {
+            const struct profile_device *device = &node_class->devices[i];
+            if (device->kind != (enum profile_device_kind)kind ||
+                !profile_set_has(&device->pus, place.os_index)) {
+                continue;
+            }
+            if (device->pus.count == least) {
+                if (count < room) {
+                    out[count] = device_of(device);
+                }
+                count++;
+            } else if (device->pus.count > least && device->pus.count < next) {
+                next = device->pus.count;
+            }
+        }
+    }
+    return count;
+}
+
+static const struct profile_transfer *find_transfer(const struct profile_class *node_class,
+                                                    const char *device, uint32_t numa_node)
+{
+    for (size_t i = 0; i < node_class->device_count; i++) {
+        const struct profile_device *of = &node_class->devices[i];
+        for (size_t k = 0; k < of->transfer_count && strcmp(of->name, device) == 0; k++) {
+            if (of->transfers[k].node == numa_node) {
+                return &of->transfers[k];
+            }
+        }
+    }
+    return NULL;
+}
+
+int servet_device_transfer(const servet_profile *profile, uint32_t pu, const char *device,
+                           uint32_t numa_node, struct servet_transfer *out)
+{
+    const struct profile_transfer *row =
+        device ? find_transfer(measured_place(profile, pu).node_class, device, numa_node) : NULL;
+    if (!row) {
+        return -ENOENT;
+    }
+    *out = (struct servet_transfer){row->to_device_bytes_per_s, row->from_device_bytes_per_s,
+                                    row->seconds, row->quality.spread};
+    return 0;
 }
