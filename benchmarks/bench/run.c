@@ -138,7 +138,7 @@ static bool start(const struct words *argv, const struct words *environment, str
 static char *text_of(int fd)
 {
     char *text;
-    int rc = profile_child_read(fd, &text, NULL);
+    int rc = profile_child_read(fd, &text);
     if (rc < 0) {
         cli_fail("output of a program: %s", strerror(-rc));
     }

@@ -12,7 +12,7 @@
 struct node {
     map_weight added; /* to all its PUs */
     map_key key;      /* added to that of all its PUs */
-    uint32_t best;    /* leaf; MAP_NONE: it has no PU */
+    uint32_t best;    /* leaf */
     uint64_t reached; /* the last pass that did */
 };
 
@@ -33,9 +33,6 @@ struct map_engine {
 static bool is_better(const struct map_engine *e, uint32_t a, uint32_t b)
 {
     const struct node *of_a = &e->nodes[a], *of_b = &e->nodes[b];
-    if (of_a->best == MAP_NONE || of_b->best == MAP_NONE) {
-        return of_a->best != MAP_NONE;
-    }
     const map_key key = e->slots->key[of_a->best], other_key = e->slots->key[of_b->best];
     const map_key full = key == MAP_KEY_NEVER ? key : key + of_a->key,
                   other_full = other_key == MAP_KEY_NEVER ? other_key : other_key + of_b->key;
@@ -89,7 +86,7 @@ static void find_best(struct map_engine *e, uint32_t node)
             best = leaf;
         }
     }
-    e->nodes[node].best = count ? best : MAP_NONE;
+    e->nodes[node].best = best;
     e->nodes[node].key = map_slots_node_key(e->slots, node);
 }
 

@@ -164,9 +164,7 @@ int map_order_workers(struct map_view *view, uint32_t *leaves, size_t count)
     TRY(map_arena_check(arena));
     TRY(map_order_of_nodes(view, &nodes));
     for (size_t c = 0; c < view->class_count; c++) {
-        TRY(view->classes[c].of->pus.count
-                ? map_order_by_layers(arena, &view->classes[c], &classes[c])
-                : 0);
+        TRY(map_order_by_layers(arena, &view->classes[c], &classes[c]));
     }
     for (size_t w = 0; w < count; w++) {
         uint32_t leaf = leaves[w], node = view->node_of[leaf];

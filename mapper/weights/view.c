@@ -3,7 +3,6 @@
  * integer arithmetic and the same on every machine. */
 #include "mapper/weights/weights.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -297,9 +296,6 @@ static int make_class(struct making *making, const struct profile_class *of, str
     struct map_arena *arena = &making->view->arena;
     uint32_t items = (uint32_t)of->pus.count;
     out->of = of;
-    if (!items) {
-        return 0; /* profile_check() refuses it; a node of it has no PU to choose */
-    }
     out->memory_room = room_in_node(of);
     out->kind = map_arena_get(arena, items, sizeof *out->kind);
     out->far = map_arena_get(arena, items, sizeof *out->far);
@@ -346,30 +342,20 @@ static void number_leaves(struct map_view *view)
             first_pu += profile_class_span(of);
         }
     }
-    view->node_count = node;
 }
 
 static int make_nodes(struct map_view *view)
 {
     const struct servet_profile *profile = view->profile;
-    uint64_t nodes = 0, leaves = 0, pus = 0;
+    view->class_count = profile->class_count;
     for (size_t r = 0; r < profile->node_range_count; r++) {
         const struct profile_node_range *range = &profile->nodes[r];
-        if (range->class_index >= profile->class_count) {
-            return -EINVAL;
-        }
-        const struct profile_class *of = &profile->classes[range->class_index];
-        nodes += range->count;
-        leaves += (uint64_t)range->count * of->pus.count;
-        pus += (uint64_t)range->count * profile_class_span(of);
+        const size_t pus = profile->classes[range->class_index].pus.count;
+        view->node_count += range->count;
+        view->leaf_count += range->count * (uint32_t)pus;
     }
-    if (!leaves || nodes > MAP_NONE || pus > MAP_NONE) {
-        return -EINVAL;
-    }
-    view->leaf_count = (uint32_t)leaves;
-    view->nodes = map_arena_get(&view->arena, (size_t)nodes, sizeof *view->nodes);
+    view->nodes = map_arena_get(&view->arena, view->node_count, sizeof *view->nodes);
     view->pu = map_arena_get(&view->arena, view->leaf_count, sizeof *view->pu);
-    view->class_count = profile->class_count;
     view->classes = map_arena_get(&view->arena, view->class_count, sizeof *view->classes);
     view->node_of = map_arena_get(&view->arena, view->leaf_count, sizeof *view->node_of);
     TRY(map_arena_check(&view->arena));
@@ -401,9 +387,7 @@ int map_view_make(const struct servet_profile *profile, enum map_priority priori
     const int rc = make_parts(&making);
     if (rc < 0) {
         map_arena_free(&made.arena);
-        return rc == -ENOMEM
-                   ? map_out_of_memory(rc, error)
-                   : profile_error(error, rc, "profile: expected at least one node with PUs");
+        return map_out_of_memory(rc, error);
     }
     *view = made;
     return 0;

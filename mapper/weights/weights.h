@@ -141,7 +141,7 @@ struct map_view {
 /* `load` is the number of choices that will be weighed (workers and taken PUs): it bounds the
  * weights, and where a 64-bit weight could not hold them the latencies are rounded to a multiple of
  * the quantum.
- * 0, -EINVAL (no PU), -ENOMEM; the view is to be freed only on success. */
+ * 0, -ENOMEM; the view is to be freed only on success. */
 int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load,
                   struct map_view *view, struct servet_error *error);
 void map_view_free(struct map_view *view);

@@ -70,7 +70,7 @@ static int take_answer(int fd, size_t count, struct machine_transferred *out,
 {
     FREED char *text = NULL;
     char *line;
-    TRY(profile_child_read(fd, &text, NULL));
+    TRY(profile_child_read(fd, &text));
     for (char *rest = text; (line = strsep(&rest, "\n"));) {
         take_line(line, count, out, why);
     }

@@ -208,7 +208,7 @@ static void finish_node(struct node_run *run, int status)
         answer(run, "! servet-probe was killed");
     } else if (WEXITSTATUS(status) != 0) {
         answer(run, "! servet-probe ended with status %d", WEXITSTATUS(status));
-    } else if (profile_child_read(run->output, &run->text, NULL) == 0 && !run->text[0]) {
+    } else if (profile_child_read(run->output, &run->text) == 0 && !run->text[0]) {
         answer(run, "! servet-probe wrote no profile");
     }
     close(run->output);

@@ -196,31 +196,23 @@ int profile_child_file(void)
     return fd < 0 ? -errno : fd;
 }
 
-int profile_child_read(int fd, char **text, size_t *length)
+int profile_child_read(int fd, char **text)
 {
     struct stat status;
     if (fstat(fd, &status) < 0) {
         return -errno;
     }
-    size_t size = (size_t)status.st_size, used = 0;
+    const size_t size = (size_t)status.st_size;
     char *all = malloc(size + 1);
     if (!all) {
         return -ENOMEM;
     }
-    while (used < size) {
-        ssize_t got = TEMP_FAILURE_RETRY(pread(fd, all + used, size - used, (off_t)used));
-        if (got <= 0) {
-            int code = got < 0 ? errno : EIO;
-            free(all);
-            return -code;
-        }
-        used += (size_t)got;
+    if (pread(fd, all, size, 0) != (ssize_t)size) { /* memory is read at once */
+        free(all);
+        return -EIO;
     }
     all[size] = '\0';
     *text = all;
-    if (length) {
-        *length = size;
-    }
     return 0;
 }
 

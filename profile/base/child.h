@@ -45,9 +45,8 @@ int profile_child_call(int (*call)(void *context), void *context, void *memory, 
 /* A file in memory for an output: the writer never waits for a reader. The descriptor, or
  * -errno. */
 int profile_child_file(void);
-/* Reads the file: its content, with a 0 behind that *length (may be NULL) does not count; free()
- * it. 0, -ENOMEM, -EIO. */
-int profile_child_read(int fd, char **text, size_t *length);
+/* Reads the file: its content, with a 0 behind; free() it. 0, -ENOMEM, -EIO. */
+int profile_child_read(int fd, char **text);
 /* The first line in it that says something (mpirun frames its messages with dashes), or "". */
 void profile_child_complaint(int fd, char *line, size_t size);
 

@@ -1,13 +1,11 @@
 /* A profile from its file: its text, the values in that (json.c), walked along the table of fields.
  * Unknown keys are kept, missing ones are refused; the form of one value is checked in values.c. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "profile/base/file.h"
 #include "profile/codec/codec.h"
 #include "profile/model.h"
 #include "profile/scope.h"
@@ -237,7 +235,7 @@ static int read_all(int fd, size_t size, char **out, size_t *length)
 {
     size_t used = 0;
     ssize_t got = 1;
-    char *text = malloc(size + 1);
+    FREED char *text = malloc(size + 1);
     if (!text) {
         return -ENOMEM;
     }
@@ -248,12 +246,10 @@ static int read_all(int fd, size_t size, char **out, size_t *length)
         used += got > 0 ? (size_t)got : 0;
     }
     if (got < 0) {
-        int saved = errno;
-        free(text);
-        return -saved;
+        return -errno;
     }
     text[used] = '\0';
-    *out = text;
+    *out = TAKE(text);
     *length = used;
     return 0;
 }
@@ -264,28 +260,23 @@ int profile_read_text(const char *path, char **text, size_t *length, struct serv
     if (!*path) { /* of a variable that is not set, say */
         return profile_error(error, -ENOENT, "expected the name of a file, got ''");
     }
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &info) < 0) {
-        int code = errno;
-        if (fd >= 0) {
-            close(fd);
-        }
-        return profile_error(error, -code, "%s: %s", path, strerrordesc_np(code));
-    }
-    int rc;
-    if (S_ISDIR(info.st_mode)) {
-        rc = profile_error(error, -EISDIR, "%s: %s", path, strerrordesc_np(EISDIR));
-    } else if (!S_ISREG(info.st_mode)) {
-        rc = profile_error(error, -EINVAL, "%s: not a regular file, expected a profile", path);
-    } else if ((size_t)info.st_size > FILE_LIMIT_BYTES) {
-        rc = profile_error(error, -EINVAL, "%s: larger than %zu MiB, expected a profile", path,
-                           FILE_LIMIT_BYTES >> 20);
-    } else {
+    const int fd = profile_open_plain(path);
+    int rc = fd < 0 ? fd : fstat(fd, &info) < 0 ? -errno : 0;
+    const bool large = rc == 0 && (size_t)info.st_size > FILE_LIMIT_BYTES;
+    if (rc == 0 && !large) {
         rc = read_all(fd, (size_t)info.st_size, text, length);
-        rc = rc < 0 ? profile_error(error, rc, "%s: %s", path, strerrordesc_np(-rc)) : 0;
     }
-    close(fd);
-    return rc;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (large) {
+        return profile_error(error, -EINVAL, "%s: larger than %zu MiB, expected a profile", path,
+                             FILE_LIMIT_BYTES >> 20);
+    }
+    if (rc == -EINVAL) {
+        return profile_error(error, rc, "%s: not a regular file, expected a profile", path);
+    }
+    return rc < 0 ? profile_error(error, rc, "%s: %s", path, strerrordesc_np(-rc)) : 0;
 }
 
 static int load_file(const char *path, struct profile_loader loader, struct servet_profile **out)

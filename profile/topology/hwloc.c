@@ -58,11 +58,11 @@ static int add_group(hwloc_obj_t object, struct profile_relation *relation)
 static int add_cache(const struct source *source, hwloc_obj_t object)
 {
     const struct hwloc_cache_attr_s *attr = &object->attr->cache;
-    struct topology_cache cache = {.level = attr->depth,
-                                   .size_bytes = attr->size,
-                                   .line_bytes = attr->linesize,
-                                   .associativity =
-                                       attr->associativity > 0 ? (uint32_t)attr->associativity : 0};
+    struct profile_cache cache = {.level = attr->depth,
+                                  .size_bytes = attr->size,
+                                  .line_bytes = attr->linesize,
+                                  .associativity =
+                                      attr->associativity > 0 ? (uint32_t)attr->associativity : 0};
     struct profile_set group;
     TRY(set_from_bitmap(object->cpuset, &group));
     return group.count ? profile_topology_add_cache(source->node_class, &cache, group) : 0;
@@ -190,15 +190,12 @@ static int add_numa(const struct source *source, const struct profile_set *nodes
     struct profile_class *node_class = source->node_class;
     for (hwloc_obj_t object = hwloc_get_obj_by_type(source->topology, HWLOC_OBJ_NUMANODE, 0);
          object; object = object->next_cousin) {
-        struct profile_set pus;
-        if (!profile_set_has(nodes, object->os_index)) {
-            continue;
-        }
-        TRY(set_from_bitmap(object->cpuset, &pus));
-        if (profile_topology_add_numa(node_class, object->os_index,
-                                      object->attr->numanode.local_memory, pus) < 0 ||
-            describe_numa(source, object, &node_class->numa[node_class->numa_count - 1]) < 0) {
-            return -ENOMEM;
+        struct profile_numa numa = {.os_index = object->os_index,
+                                    .memory_bytes = object->attr->numanode.local_memory};
+        if (profile_set_has(nodes, object->os_index)) {
+            TRY(set_from_bitmap(object->cpuset, &numa.pus));
+            TRY(profile_topology_add_numa(node_class, numa));
+            TRY(describe_numa(source, object, &node_class->numa[node_class->numa_count - 1]));
         }
     }
     return 0;
@@ -231,15 +228,14 @@ static int add_kind(const struct source *source, unsigned index, hwloc_bitmap_t 
 {
     hwloc_topology_t from = source->topology;
     int efficiency = 0;
-    struct profile_set pus;
+    struct profile_kind kind;
     if (hwloc_cpukinds_get_info(from, index, cpuset, &efficiency, NULL, NULL, 0) < 0 ||
         hwloc_bitmap_and(cpuset, cpuset, hwloc_topology_get_topology_cpuset(from)) < 0) {
         return -errno;
     }
-    int rc = set_from_bitmap(cpuset, &pus);
-    return rc < 0 || !pus.count
-               ? rc
-               : profile_topology_add_kind(source->node_class, (uint32_t)efficiency, pus);
+    kind.efficiency = (uint32_t)efficiency;
+    TRY(set_from_bitmap(cpuset, &kind.pus));
+    return kind.pus.count ? profile_topology_add_kind(source->node_class, kind) : 0;
 }
 
 static int read_kinds(const struct source *source)

@@ -130,7 +130,7 @@ char *profile_sysfs_value(const char *text, const char *key)
 struct cache_index {
     bool instruction;
     /* of the last one read; line and ways are read again only when the size differs */
-    struct topology_cache kind;
+    struct profile_cache kind;
 };
 
 struct reader {
@@ -321,7 +321,8 @@ static int add_only_numa(struct reader *reader)
     uint64_t memory =
         profile_sysfs_read(&reader->fs, "/proc/meminfo") == 0 ? memory_total(reader->fs.text) : 0;
     TRY(profile_set_copy(&reader->node_class->pus, &pus));
-    return profile_topology_add_numa(reader->node_class, 0, memory, pus);
+    return profile_topology_add_numa(reader->node_class,
+                                     (struct profile_numa){.pus = pus, .memory_bytes = memory});
 }
 
 #define TIERS "/sys/devices/virtual/memory_tiering"
@@ -398,19 +399,19 @@ static int read_nodes(struct reader *reader, const struct profile_set *nodes)
 {
     for (size_t i = 0; i < nodes->count; i++) {
         const uint32_t node = nodes->ids[i];
-        struct profile_set pus;
+        struct profile_numa numa = {.os_index = node};
         uint32_t bandwidth = 0;
-        TRY(read_online(reader, &pus, NODE "/node%u/cpulist", node, 0));
+        TRY(read_online(reader, &numa.pus, NODE "/node%u/cpulist", node, 0));
         bool said = profile_sysfs_read(&reader->fs, NODE "/node%u/meminfo", node) == 0;
-        uint64_t memory = said ? memory_total(reader->fs.text) : 0;
-        if ((pus.count == 0 && read_initiators(reader, nodes, node, &pus) < 0) ||
-            profile_topology_add_numa(reader->node_class, node, memory, pus) < 0) {
-            return -ENOMEM;
+        numa.memory_bytes = said ? memory_total(reader->fs.text) : 0;
+        if (nodes->count > 1) {
+            (void)profile_sysfs_read_u32(&reader->fs, &bandwidth,
+                                         NODE "/node%u/access0/initiators/read_bandwidth", node);
+            numa.declared_bytes_per_s = bandwidth * TOPOLOGY_MIB_PER_S;
         }
-        if (nodes->count > 1 &&
-            profile_sysfs_read_u32(&reader->fs, &bandwidth,
-                                   NODE "/node%u/access0/initiators/read_bandwidth", node) == 0) {
-            reader->node_class->numa[i].declared_bytes_per_s = bandwidth * TOPOLOGY_MIB_PER_S;
+        if ((numa.pus.count == 0 && read_initiators(reader, nodes, node, &numa.pus) < 0) ||
+            profile_topology_add_numa(reader->node_class, numa) < 0) {
+            return -ENOMEM;
         }
     }
     return nodes->count == 1 ? 0 : read_tiers(reader, nodes);
@@ -442,8 +443,8 @@ static int read_hybrid(struct reader *reader)
         if (rc < 0) {
             return rc == -ENOMEM ? rc : 1;
         }
-        if (pus.count && profile_topology_add_kind(reader->node_class, kind, pus) < 0) {
-            return -ENOMEM;
+        if (pus.count) {
+            TRY(profile_topology_add_kind(reader->node_class, (struct profile_kind){kind, pus}));
         }
     }
     return 0;
@@ -473,11 +474,10 @@ static int add_capacities(struct reader *reader, const uint32_t *capacity, uint3
     uint32_t wanted = 0, next = 0;
     do {
         size_t count = members_of(&of->pus, capacity, wanted, members, &next);
-        struct profile_set kind;
-        if (count > 0 && count < of->pus.count &&
-            (profile_set_from_array(members, count, &kind) < 0 ||
-             profile_topology_add_kind(of, (uint32_t)of->kind_count, kind) < 0)) {
-            return -ENOMEM;
+        struct profile_kind kind = {.efficiency = (uint32_t)of->kind_count};
+        if (count > 0 && count < of->pus.count) {
+            TRY(profile_set_from_array(members, count, &kind.pus));
+            TRY(profile_topology_add_kind(of, kind));
         }
         wanted = next;
     } while (next);

@@ -42,49 +42,62 @@ struct servet_profile *profile_topology_new(void)
     return profile;
 }
 
+/* Appends a copy of an item, which owns `set`. */
+static int add_item(void *array, size_t *count, const void *item, size_t size,
+                    struct profile_set *set)
+{
+    void *slot = grow(array, count, size);
+    if (!slot) {
+        profile_set_free(set);
+        return -ENOMEM;
+    }
+    memcpy(slot, item, size);
+    return 0;
+}
+
 int profile_topology_add_group(struct profile_relation *relation, struct profile_set group)
 {
     if (group.count < 2) {
         profile_set_free(&group);
         return 0;
     }
-    struct profile_set *slot = grow(&relation->groups, &relation->group_count, sizeof *slot);
-    if (!slot) {
-        profile_set_free(&group);
-        return -ENOMEM;
-    }
-    *slot = group;
-    return 0;
+    return add_item(&relation->groups, &relation->group_count, &group, sizeof group, &group);
+}
+
+int profile_topology_add_numa(struct profile_class *node_class, struct profile_numa numa)
+{
+    return add_item(&node_class->numa, &node_class->numa_count, &numa, sizeof numa, &numa.pus);
+}
+
+int profile_topology_add_kind(struct profile_class *node_class, struct profile_kind kind)
+{
+    return add_item(&node_class->kinds, &node_class->kind_count, &kind, sizeof kind, &kind.pus);
 }
 
 static struct profile_cache *cache_like(struct profile_class *node_class,
-                                        const struct topology_cache *cache)
+                                        const struct profile_cache *like)
 {
     for (size_t i = 0; i < node_class->cache_count; i++) {
         struct profile_cache *known = &node_class->caches[i];
-        if (known->level == cache->level && known->size_bytes == cache->size_bytes &&
-            known->line_bytes == cache->line_bytes &&
-            known->associativity == cache->associativity) {
+        if (known->level == like->level && known->size_bytes == like->size_bytes &&
+            known->line_bytes == like->line_bytes && known->associativity == like->associativity) {
             return known;
         }
     }
     struct profile_cache *fresh =
         grow(&node_class->caches, &node_class->cache_count, sizeof *fresh);
     if (fresh) {
-        *fresh = (struct profile_cache){.level = cache->level,
-                                        .size_bytes = cache->size_bytes,
-                                        .declared_size_bytes = cache->size_bytes,
-                                        .line_bytes = cache->line_bytes,
-                                        .associativity = cache->associativity,
-                                        .quality = {.spread = -1}};
+        *fresh = *like;
+        fresh->declared_size_bytes = like->size_bytes;
+        fresh->quality.spread = -1;
     }
     return fresh;
 }
 
-int profile_topology_add_cache(struct profile_class *node_class, const struct topology_cache *cache,
+int profile_topology_add_cache(struct profile_class *node_class, const struct profile_cache *like,
                                struct profile_set group)
 {
-    struct profile_cache *entry = cache_like(node_class, cache);
+    struct profile_cache *entry = cache_like(node_class, like);
     struct profile_set holders;
     if (!entry || profile_set_union(&entry->pus, &group, &holders) < 0) {
         profile_set_free(&group);
@@ -93,30 +106,6 @@ int profile_topology_add_cache(struct profile_class *node_class, const struct to
     profile_set_free(&entry->pus);
     entry->pus = holders;
     return profile_topology_add_group(&entry->sharing, group);
-}
-
-int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_index,
-                              uint64_t memory_bytes, struct profile_set pus)
-{
-    struct profile_numa *numa = grow(&node_class->numa, &node_class->numa_count, sizeof *numa);
-    if (!numa) {
-        profile_set_free(&pus);
-        return -ENOMEM;
-    }
-    *numa = (struct profile_numa){.os_index = os_index, .pus = pus, .memory_bytes = memory_bytes};
-    return 0;
-}
-
-int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
-                              struct profile_set pus)
-{
-    struct profile_kind *kind = grow(&node_class->kinds, &node_class->kind_count, sizeof *kind);
-    if (!kind) {
-        profile_set_free(&pus);
-        return -ENOMEM;
-    }
-    *kind = (struct profile_kind){.efficiency = efficiency, .pus = pus};
-    return 0;
 }
 
 /* -- ordering -- */
@@ -429,8 +418,7 @@ static int derive_all(struct servet_profile *profile, struct topology_groupings 
 int profile_topology_finish(struct servet_profile *profile, struct topology_groupings *groupings,
                             struct servet_error *error)
 {
-    struct topology_groupings none = {0};
-    const int rc = derive_all(profile, groupings ? groupings : &none);
+    const int rc = derive_all(profile, groupings);
     if (rc < 0) {
         return profile_error(error, rc, "topology: %s", strerrordesc_np(-rc));
     }

@@ -172,8 +172,8 @@ TEST(measurements_of_regular_machines_grow_no_faster_than_n_log_n)
 TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
 {
     struct profile_class *class = packages_of(8, 8);
-    ck_assert_int_eq(profile_topology_add_kind(class, 0, set_of("0-3")), 0);
-    ck_assert_int_eq(profile_topology_add_kind(class, 1, set_of("4-7")), 0);
+    ck_assert_int_eq(profile_topology_add_kind(class, (struct profile_kind){0, set_of("0-3")}), 0);
+    ck_assert_int_eq(profile_topology_add_kind(class, (struct profile_kind){1, set_of("4-7")}), 0);
     FREED_BY(probe_sampling_free) struct sampling sampling = sampling_of(8, class);
     ck_assert_uint_eq(sampling.presumed_count, 3);
     uint32_t both_slow = sampling.presumed[probe_pair_index(8, 0, 3)],

@@ -133,7 +133,7 @@ static char *output_of(const char *script, const char *const *environment, int *
                                 .in = PROFILE_CHILD_NOTHING,
                                 .out = out,
                                 .errors = out});
-    ck_assert_int_eq(profile_child_read(out, &text, NULL), 0);
+    ck_assert_int_eq(profile_child_read(out, &text), 0);
     close(out);
     free(words);
     return text;

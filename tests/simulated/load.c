@@ -277,8 +277,10 @@ static void declare_groups(struct profile_relation *relation, const struct profi
 /* A PU that has the cache and is in no group has one of its own. */
 static void declare_cache(struct profile_class *node_class, const struct sim_cache *cache)
 {
-    const struct topology_cache said = {cache->level, (size_t)cache->declared_size_bytes,
-                                        cache->line_bytes, cache->ways};
+    const struct profile_cache said = {.level = cache->level,
+                                       .size_bytes = cache->declared_size_bytes,
+                                       .line_bytes = cache->line_bytes,
+                                       .associativity = cache->ways};
     const bool otherwise = cache->declared_group_count > 0;
     const struct profile_set *groups = otherwise ? cache->declared_groups : cache->groups;
     const size_t count = otherwise ? cache->declared_group_count : cache->group_count;
@@ -299,8 +301,10 @@ static void declare_nodes(struct profile_class *node_class, const struct sim *si
     const struct sim_node whole = {.pus = sim->pus};
     for (size_t i = 0; i < (sim->node_count ? sim->node_count : 1); i++) {
         const struct sim_node *node = sim->node_count ? &sim->nodes[i] : &whole;
-        cli_done(profile_topology_add_numa(node_class, node->os_index, node->memory_bytes,
-                                           copy_of(&node->pus)));
+        cli_done(profile_topology_add_numa(node_class,
+                                           (struct profile_numa){.os_index = node->os_index,
+                                                                 .memory_bytes = node->memory_bytes,
+                                                                 .pus = copy_of(&node->pus)}));
     }
 }
 
@@ -330,15 +334,16 @@ static int declare_all(const struct sim *sim, struct machine *machine, struct se
     declare_nodes(node_class, sim);
     declare_gpus(node_class, sim);
     for (size_t i = 0; i < sim->kind_count; i++) {
-        cli_done(profile_topology_add_kind(node_class, sim->kinds[i].efficiency,
-                                           copy_of(&sim->kinds[i].pus)));
+        cli_done(profile_topology_add_kind(
+            node_class,
+            (struct profile_kind){sim->kinds[i].efficiency, copy_of(&sim->kinds[i].pus)}));
     }
     for (size_t i = 0; i < sim->cache_count; i++) {
         if (sim->caches[i].declared_size_bytes > 0) {
             declare_cache(node_class, &sim->caches[i]);
         }
     }
-    return profile_topology_finish(machine->declared, NULL, error);
+    return profile_topology_finish(machine->declared, &(struct topology_groupings){0}, error);
 }
 
 /* -- the file -- */

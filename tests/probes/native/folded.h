@@ -25,7 +25,8 @@ static inline void open_folded(uint32_t count, const volatile sig_atomic_t *canc
     profile_free(out->declared);
     out->declared = profile_topology_new();
     ck_assert_int_eq(profile_set_copy(&out->pus, &out->declared->classes[0].pus), 0);
-    ck_assert_int_eq(profile_topology_finish(out->declared, NULL, &error), 0);
+    ck_assert_int_eq(
+        profile_topology_finish(out->declared, &(struct topology_groupings){0}, &error), 0);
 }
 
 #endif
