@@ -3,8 +3,6 @@
  *
  * servet-pin's own code reads the variables and chooses, on machines that are not here: the mask
  * that it would set is taken down instead. */
-#include <sys/stat.h>
-
 #include "mapper/devices/devices.h"
 #include "preload/command/devices.h"
 #include "preload/command/given.h"
@@ -68,6 +66,22 @@ static void be_matrix(uint32_t vendor)
     add_gpus(vendor, matrix_nodes, 4);
 }
 
+static void leave_matrix(void)
+{
+    close_machine(&machine);
+}
+
+static void be_usual_matrix(void)
+{
+    be_matrix(PROFILE_PCI_NVIDIA);
+}
+
+static void be_matrix_of_amd(void)
+{
+    leave_matrix();
+    be_matrix(PROFILE_PCI_AMD);
+}
+
 /* -- ranks -- */
 
 static void set_number(const char *name, uint32_t value)
@@ -118,18 +132,25 @@ static size_t count_near(uint32_t node)
     return near;
 }
 
-/* The rank has `pus` PUs, all near the GPU, and no other rank has them. */
-static void expect_beside(uint32_t gpu, size_t pus, struct profile_mask *before)
+/* The rank has `pus` PUs, and no rank before it has had them. */
+static void expect_own(size_t pus)
+{
+    static struct profile_mask taken;
+    ck_assert_uint_eq(profile_mask_count(&mask), pus);
+    PROFILE_MASK_EACH(&mask, pu)
+    {
+        ck_assert_msg(!profile_mask_has(&taken, pu), "PU %u is another rank's", pu);
+        profile_mask_add(&taken, pu);
+    }
+}
+
+/* They are all near the GPU. */
+static void expect_beside(uint32_t gpu, size_t pus)
 {
     char text[256];
     profile_mask_format(&mask, text, sizeof text);
-    ck_assert_msg(profile_mask_count(&mask) == pus && count_near(matrix_nodes[gpu]) == pus,
-                  "GPU %u, %zu PUs: got %s", gpu, pus, text);
-    PROFILE_MASK_EACH(&mask, pu)
-    {
-        ck_assert_msg(!profile_mask_has(before, pu), "GPU %u: PU %u is another rank's", gpu, pu);
-        profile_mask_add(before, pu);
-    }
+    ck_assert_msg(count_near(matrix_nodes[gpu]) == pus, "GPU %u, %zu PUs: got %s", gpu, pus, text);
+    expect_own(pus);
 }
 
 /* -- MPI ranks and variables -- */
@@ -144,48 +165,37 @@ TEST(a_rank_lies_beside_the_gpu_that_it_was_given, .loops = 3)
          "GPU-a0000003"},
     };
     static const uint32_t gpus[][4] = {{0, 1, 2, 3}, {2, 3, 1, 0}, {0, 1, 2, 3}};
-    struct profile_mask before = {0};
-    be_matrix(PROFILE_PCI_NVIDIA);
     for (uint32_t rank = 0; rank < 4; rank++) {
         be_rank(rank, 4, 8);
         setenv("CUDA_VISIBLE_DEVICES", given[_i][rank], 1);
         apply();
-        expect_beside(gpus[_i][rank], 8, &before);
+        expect_beside(gpus[_i][rank], 8);
         ck_assert_str_eq(getenv("CUDA_VISIBLE_DEVICES"), given[_i][rank]);
     }
-    close_machine(&machine);
 }
 
 /* Seen red: only ranks were moved. */
 TEST(a_process_by_itself_lies_beside_the_gpu_that_it_was_given)
 {
-    struct profile_mask before = {0};
-    be_matrix(PROFILE_PCI_NVIDIA);
     setenv("CUDA_VISIBLE_DEVICES", "2", 1);
     apply();
-    expect_beside(2, NODE_PUS, &before);
+    expect_beside(2, NODE_PUS);
     ck_assert_ptr_nonnull(strstr(getenv("SERVET_BESIDE"), "cuda2="));
     ck_assert_str_eq(getenv("CUDA_VISIBLE_DEVICES"), "2");
-    close_machine(&machine);
 }
 
 /* A script has narrowed it: the PUs near the GPU are those of them that are inside. */
 TEST(a_process_by_itself_stays_inside_its_mask)
 {
-    struct profile_mask given, before = {0};
-    be_matrix(PROFILE_PCI_NVIDIA);
+    struct profile_mask given;
     setenv("CUDA_VISIBLE_DEVICES", "2", 1);
     given = machine.all;
     for (uint32_t i = 0; i < 4; i++) {
         profile_mask_remove(&given, matrix_nodes[2] * NODE_PUS + i);
     }
     apply_to(&given);
-    expect_beside(2, NODE_PUS - 4, &before);
-    PROFILE_MASK_EACH(&mask, pu)
-    {
-        ck_assert(profile_mask_has(&given, pu));
-    }
-    close_machine(&machine);
+    expect_beside(2, NODE_PUS - 4);
+    ck_assert(profile_mask_within(&mask, &given));
 }
 
 /* Half of a NUMA node and of the next, then only what is far. Seen red: the mask stayed. */
@@ -193,7 +203,9 @@ TEST(a_rank_with_a_mask_of_its_own_has_what_is_near_inside, .loops = 8)
 {
     const uint32_t gpu = (uint32_t)_i / 2, node = matrix_nodes[gpu];
     struct profile_mask given = {0};
-    be_matrix(_i % 2 ? PROFILE_PCI_NVIDIA : PROFILE_PCI_AMD);
+    if (_i % 2 == 0) {
+        be_matrix_of_amd();
+    }
     for (uint32_t i = 0; i < NODE_PUS; i++) {
         profile_mask_add(&given, (node * NODE_PUS + NODE_PUS / 2 + i) % (8 * NODE_PUS));
     }
@@ -208,7 +220,6 @@ TEST(a_rank_with_a_mask_of_its_own_has_what_is_near_inside, .loops = 8)
             profile_mask_remove(&given, node * NODE_PUS + i);
         }
     }
-    close_machine(&machine);
 }
 
 /* In blocks and in turn. */
@@ -219,75 +230,57 @@ TEST(ranks_that_share_a_gpu_share_the_pus_near_it, .loops = 4)
         bool in_turn;
     } deals[] = {{8, false}, {8, true}, {12, false}, {12, true}};
     const uint32_t ranks = deals[_i].ranks;
-    struct profile_mask before = {0};
-    be_matrix(PROFILE_PCI_NVIDIA);
     for (uint32_t rank = 0; rank < ranks; rank++) {
         const uint32_t gpu = deals[_i].in_turn ? rank % 4 : rank / (ranks / 4);
         be_rank(rank, ranks, 4);
         set_number("CUDA_VISIBLE_DEVICES", gpu);
         apply();
-        expect_beside(gpu, 4, &before);
+        expect_beside(gpu, 4);
     }
-    close_machine(&machine);
 }
 
 /* A step of Slurm with four GPUs, of which each task sees all. */
 TEST(ranks_that_see_the_same_gpus_take_them_in_turn, .loops = 2)
 {
-    struct profile_mask before = {0};
-    be_matrix(PROFILE_PCI_NVIDIA);
     setenv(_i ? "SLURM_STEP_GPUS" : "CUDA_VISIBLE_DEVICES", "0,1,2,3", 1);
     for (uint32_t rank = 0; rank < 4; rank++) {
         be_rank(rank, 4, 8);
         apply();
-        expect_beside(rank, 8, &before);
+        expect_beside(rank, 8);
     }
     ck_assert(!_i || !getenv("CUDA_VISIBLE_DEVICES"));
-    close_machine(&machine);
 }
 
 TEST(a_rank_with_two_gpus_lies_beside_both)
 {
-    be_matrix(PROFILE_PCI_NVIDIA);
     be_rank(1, 2, 28);
     setenv("CUDA_VISIBLE_DEVICES", "2,3", 1);
     apply();
     ck_assert_uint_eq(profile_mask_count(&mask), 28);
     ck_assert_uint_eq(count_near(7), NODE_PUS);
     ck_assert_uint_eq(count_near(5), NODE_PUS);
-    close_machine(&machine);
 }
 
 /* Two of the four GPUs are left: their PUs are there for threads. */
 TEST(threads_that_do_not_fit_beside_the_gpu_have_pus_too)
 {
-    struct profile_mask before = {0};
-    be_matrix(PROFILE_PCI_NVIDIA);
     for (uint32_t rank = 0; rank < 2; rank++) {
         be_rank(rank, 2, 56);
         set_number("CUDA_VISIBLE_DEVICES", rank);
         apply();
-        ck_assert_uint_eq(profile_mask_count(&mask), 56);
-        PROFILE_MASK_EACH(&mask, pu)
-        {
-            ck_assert(!profile_mask_has(&before, pu));
-            profile_mask_add(&before, pu);
-        }
+        expect_own(56);
     }
-    close_machine(&machine);
 }
 
 /* HIP counts what ROCR leaves. */
 TEST(lists_of_amd_are_one_behind_the_other)
 {
-    struct profile_mask before = {0};
-    be_matrix(PROFILE_PCI_AMD);
+    be_matrix_of_amd();
     be_rank(0, 4, 8);
     setenv("ROCR_VISIBLE_DEVICES", "3,2", 1);
     setenv("HIP_VISIBLE_DEVICES", "1", 1);
     apply();
-    expect_beside(2, 8, &before);
-    close_machine(&machine);
+    expect_beside(2, 8);
 }
 
 /* Bound by the user, or what is said cannot be. */
@@ -301,7 +294,6 @@ TEST(a_rank_stays_where_gpus_do_not_decide, .loops = 5)
         {"NAME", "of a rank with a mask of its own"},
     };
     struct profile_mask given;
-    be_matrix(PROFILE_PCI_NVIDIA);
     be_rank(1, 4, 8);
     setenv("CUDA_VISIBLE_DEVICES", "1", 1);
     setenv(said[_i][0], said[_i][1], 1);
@@ -311,7 +303,6 @@ TEST(a_rank_stays_where_gpus_do_not_decide, .loops = 5)
     }
     apply_to(&given);
     ck_assert(profile_mask_equal(&mask, &given));
-    close_machine(&machine);
 }
 
 /* -- workers of torchrun -- */
@@ -319,15 +310,12 @@ TEST(a_rank_stays_where_gpus_do_not_decide, .loops = 5)
 /* Nothing is hidden from a worker, and it has all PUs near its GPU. */
 TEST(a_worker_lies_beside_the_gpu_of_its_number)
 {
-    struct profile_mask before = {0};
-    be_matrix(PROFILE_PCI_NVIDIA);
     for (uint32_t rank = 0; rank < 4; rank++) {
         be_worker(rank, 4);
         apply();
-        expect_beside(rank, NODE_PUS, &before);
+        expect_beside(rank, NODE_PUS);
         ck_assert_ptr_null(getenv("CUDA_VISIBLE_DEVICES"));
     }
-    close_machine(&machine);
 }
 
 /* Fewer workers than GPUs, more, and a list that all of them see. */
@@ -340,98 +328,79 @@ TEST(workers_count_the_gpus_that_they_see, .loops = 3)
         size_t pus;
     } jobs[] = {
         {2, NULL, {0, 1}, 14}, {8, NULL, {0, 1, 2, 3, 0, 1, 2, 3}, 7}, {2, "3,2", {3, 2}, 14}};
-    struct profile_mask before = {0};
-    be_matrix(PROFILE_PCI_NVIDIA);
     if (jobs[_i].seen) {
         setenv("CUDA_VISIBLE_DEVICES", jobs[_i].seen, 1);
     }
     for (uint32_t rank = 0; rank < jobs[_i].workers; rank++) {
         be_worker(rank, jobs[_i].workers);
         apply();
-        expect_beside(jobs[_i].gpus[rank], jobs[_i].pus, &before);
+        expect_beside(jobs[_i].gpus[rank], jobs[_i].pus);
     }
-    close_machine(&machine);
 }
 
 /* -- device cgroups and containers -- */
 
 static void make(const char *path, const char *text)
 {
-    char whole[4096];
-    snprintf(whole, sizeof whole, "%s%s", scratch_folder(), path);
-    for (char *at = whole + strlen(scratch_folder()) + 1; (at = strchr(at, '/')); at++) {
-        *at = '\0';
-        mkdir(whole, 0700);
-        *at = '/';
-    }
-    FILE *file = fopen(whole, "w");
-    ck_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    ck_assert_int_eq(system(formatted("mkdir -p $(dirname %s%s)", scratch_folder(), path)), 0);
+    (void)scratch_file(path + 1, "%s", text);
+}
+
+static struct pin_given given;
+
+/* What a rank was given: 0, or -ENOENT with this text. */
+static void read_given(uint32_t rank, const char *refusal)
+{
+    struct pin_launcher launcher;
+    struct servet_error error = {""};
+    be_rank(rank, 4, 8);
+    pin_launcher_read(false, &launcher);
+    const int rc =
+        pin_given_read(&machine.profile->classes[0], scratch_folder(), &launcher, &given, &error);
+    ck_assert_int_eq(rc, refusal ? -ENOENT : 0);
+    ck_assert_str_eq(error.text, refusal ? refusal : "");
 }
 
 /* The driver knows four, this process may open the third: that is number 0. */
-TEST(a_runtime_counts_the_gpus_that_may_be_opened, .loops = 2)
+TEST(a_runtime_counts_the_gpus_that_may_be_opened)
 {
-    struct pin_launcher launcher;
-    struct pin_given given;
-    struct servet_error error;
-    be_matrix(PROFILE_PCI_NVIDIA);
     for (unsigned i = 0; i < 4; i++) { /* minors run the other way than buses */
-        const char *path =
-            formatted("/proc/driver/nvidia/gpus/0000:%02x:00.0/information", 16 * (i + 1));
-        const char *text = formatted("Model: \t X\nDevice Minor: \t %u\n", 3 - i);
-        make(path, text);
+        make(formatted("/proc/driver/nvidia/gpus/0000:%02x:00.0/information", 16 * (i + 1)),
+             formatted("Model: \t X\nDevice Minor: \t %u\n", 3 - i));
     }
     make("/dev/nvidia1", "");
-    set_number("CUDA_VISIBLE_DEVICES", (uint32_t)_i);
-    be_rank(2, 4, 8);
-    pin_launcher_read(false, &launcher);
-    const struct profile_class *of = &machine.profile->classes[0];
-    int rc = pin_given_read(of, scratch_folder(), &launcher, &given, &error);
-    if (_i) {
-        ck_assert_int_eq(rc, -ENOENT);
-        ck_assert_str_eq(error.text,
-                         "CUDA_VISIBLE_DEVICES=1: expected numbers or UUIDs of the 1 GPUs "
-                         "that this process may open, got '1'");
-    } else {
-        ck_assert_int_eq(rc, 0);
-        ck_assert_uint_eq(given.own_count, 1);
-        ck_assert_ptr_eq(given.own[0], &of->devices[2]);
-        ck_assert_uint_eq(given.job_count, 4); /* other tasks may have the others */
-        pin_given_free(&given);
-    }
-    close_machine(&machine);
+    setenv("CUDA_VISIBLE_DEVICES", "0", 1);
+    read_given(2, NULL);
+    ck_assert_uint_eq(given.own_count, 1);
+    ck_assert_ptr_eq(given.own[0], &machine.profile->classes[0].devices[2]);
+    ck_assert_uint_eq(given.job_count, 4); /* other tasks may have the others */
+    pin_given_free(&given);
+    setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+    read_given(2, "CUDA_VISIBLE_DEVICES=1: expected numbers or UUIDs of the 1 GPUs that this "
+                  "process may open, got '1'");
 }
 
 /* By CUDA's own numbers; by bus, where the first and the last have changed places; and of two
  * models without CUDA's numbers not at all. */
-TEST(numbers_are_those_of_cudas_order, .loops = 3)
+TEST(numbers_are_those_of_cudas_order)
 {
-    struct pin_launcher launcher;
-    struct pin_given given;
-    struct servet_error error;
-    be_matrix(PROFILE_PCI_NVIDIA);
     struct profile_device *gpus = machine.profile->classes[0].devices;
     char *bus = gpus[0].bus_id;
     gpus[0].bus_id = gpus[3].bus_id;
     gpus[3].bus_id = bus;
     gpus[3].pci_device = 1;
-    memcpy(gpus[3].name, _i == 2 ? "nvml3" : "cuda3", 5);
     setenv("CUDA_VISIBLE_DEVICES", "0", 1);
-    setenv("CUDA_DEVICE_ORDER", _i == 1 ? "PCI_BUS_ID" : "FASTEST_FIRST", 1);
-    be_rank(0, 4, 8);
-    pin_launcher_read(false, &launcher);
-    int rc =
-        pin_given_read(&machine.profile->classes[0], scratch_folder(), &launcher, &given, &error);
-    if (_i == 2) {
-        ck_assert_int_eq(rc, -ENOENT);
-        ck_assert_str_eq(error.text, "CUDA_VISIBLE_DEVICES=0: expected UUIDs, as models differ, of "
-                                     "the 4 GPUs that this process may open, got '0'");
-    } else {
-        ck_assert_int_eq(rc, 0);
-        ck_assert_ptr_eq(given.own[0], &gpus[_i ? 3 : 0]);
+    for (int by_bus = 0; by_bus < 2; by_bus++) {
+        setenv("CUDA_DEVICE_ORDER", by_bus ? "PCI_BUS_ID" : "FASTEST_FIRST", 1);
+        read_given(0, NULL);
+        ck_assert_ptr_eq(given.own[0], &gpus[by_bus ? 3 : 0]);
         pin_given_free(&given);
     }
-    close_machine(&machine);
+    setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST", 1);
+    memcpy(gpus[3].name, "nvml3", 5);
+    read_given(0,
+               "CUDA_VISIBLE_DEVICES=0: expected UUIDs, as models differ, of the 4 GPUs that this "
+               "process may open, got '0'");
 }
 
-TESTS(.seconds = 60)
+TESTS(.seconds = 60, .setup = be_usual_matrix, .teardown = leave_matrix)

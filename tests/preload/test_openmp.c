@@ -37,82 +37,57 @@ TEST(processors_are_still_counted)
     ck_assert_uint_eq(child_lines(child.out, expected), 5);
 }
 
-/* Lines of the same program differ only in the PUs: compares them with the PUs blotted out. */
-static void blot(char *text)
-{
-    for (char *line = strstr(text, "worker"); line; line = strstr(line + 1, "worker")) {
-        char *field = strchr(strchr(line + 7, ' ') + 1, ' ') + 1;
-        memset(field, '.', strcspn(field, " "));
-        memmove(field + 1, field + strcspn(field, " "), strlen(field + strcspn(field, " ")) + 1);
-    }
-}
-
-static int by_line(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void sort_lines(char *text)
-{
-    char *lines[64], copy[CHILD_TEXT];
-    size_t count = 0;
-    strcpy(copy, text);
-    for (char *line = strtok(copy, "\n"); line && count < 64; line = strtok(NULL, "\n")) {
-        lines[count++] = line;
-    }
-    qsort(lines, count, sizeof *lines, by_line);
-    *text = '\0';
-    for (size_t i = 0; i < count; i++) {
-        strcat(strcat(text, lines[i]), "\n");
-    }
-}
+#define TWO "OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=2", "OMP_NUM_THREADS=2"
 
 /* Two threads of each of two ranks on two PUs: the runtime has counted two, and would wait busily
  * on the PU of the thread that it waits for. */
 TEST(a_rank_that_outgrows_its_part_is_left_alone)
 {
-    static const char *const two[] = {"OMPI_COMM_WORLD_LOCAL_RANK=0",
-                                      "OMPI_COMM_WORLD_LOCAL_SIZE=2", "OMP_NUM_THREADS=2", NULL};
-    char pus[CHILD_TEXT];
-    child_run(&plain, two, ARGV("taskset", "-c", order_pair, program));
-    run_preloaded(CHANGES("OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
-                          "OMP_NUM_THREADS=2", "SERVET_VERBOSE=1"),
-                  ARGV("taskset", "-c", order_pair, program), NULL);
+    char pus[256];
+    child_run(&plain, CHANGES(TWO), ARGV("taskset", "-c", order_pair, program));
+    run_preloaded(CHANGES(TWO, "SERVET_VERBOSE=1"), ARGV("taskset", "-c", order_pair, program),
+                  NULL);
     child_err_says("than PUs: nothing is placed");
     for (int thread = 0; thread < 2; thread++) {
         child_worker(&plain, 0, thread, pus, sizeof pus);
         child_says(&child, "worker 0 %d %s", thread, pus);
     }
-    run_preloaded(CHANGES("OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
-                          "OMP_NUM_THREADS=2", "OMP_WAIT_POLICY=passive"),
+    run_preloaded(CHANGES(TWO, "OMP_WAIT_POLICY=passive"),
                   ARGV("taskset", "-c", order_pair, program), "0.0=first");
+}
+
+/* What a thread computed, behind its PUs. */
+static const char *result_of(const struct child *of, int thread)
+{
+    char pus[256];
+    child_worker(of, 0, thread, pus, sizeof pus);
+    const char *before = formatted("worker 0 %d %s ", thread, pus);
+    const char *result = strstr(of->out, before) + strlen(before);
+    return formatted("%.*s", (int)strcspn(result, "\n"), result);
 }
 
 TEST(results_are_unchanged)
 {
     child_run(&plain, CHANGES("OMP_NUM_THREADS=2"), ARGV(program));
     child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2"), ARGV(program));
-    blot(plain.out);
-    blot(child.out);
-    sort_lines(plain.out);
-    sort_lines(child.out);
-    ck_assert_str_eq(child.out, plain.out);
+    ck_assert_uint_eq(child_lines(child.out, ""), child_lines(plain.out, ""));
+    for (int thread = 0; thread < 2; thread++) {
+        ck_assert_str_eq(result_of(&child, thread), result_of(&plain, thread));
+    }
     ck_assert_str_eq(child.err, plain.err);
     ck_assert_int_eq(child.status, plain.status);
 }
 
 TEST(a_users_own_places_win)
 {
-    char first[256], second[256];
-    child_run(&plain, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", "OMP_PLACES={1},{0}"),
-              ARGV(program));
-    child_run_preloaded(&child,
-                        CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", "OMP_PLACES={1},{0}"),
-                        ARGV(program));
+    const char *const *places =
+        CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", "OMP_PLACES={1},{0}");
+    char pus[256];
+    child_run(&plain, places, ARGV(program));
+    child_run_preloaded(&child, places, ARGV(program));
     for (int thread = 0; thread < 2; thread++) {
-        child_worker(&plain, 0, thread, first, sizeof first);
-        child_worker(&child, 0, thread, second, sizeof second);
-        ck_assert_str_eq(second, first);
+        child_worker(&plain, 0, thread, pus, sizeof pus);
+        child_expect_pus(&child, 0, thread, pus);
     }
 }
 
@@ -145,6 +120,13 @@ TEST(the_users_variable_is_named_for_each_thread)
     }
 }
 
+static void expect_loose(const char *why)
+{
+    char pus[256];
+    child_worker(&child, 0, 1, pus, sizeof pus);
+    ck_assert_msg(strpbrk(pus, ",-"), "%s: on PU %s", why, pus);
+}
+
 TEST(force_overrules_the_users_places)
 {
     child_run_preloaded(&child,
@@ -154,9 +136,7 @@ TEST(force_overrules_the_users_places)
     child_run_preloaded(&child,
                         CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=false", "SERVET_FORCE=0"),
                         ARGV(program));
-    char pus[256];
-    child_worker(&child, 0, 1, pus, sizeof pus);
-    ck_assert_msg(strpbrk(pus, ",-"), "OMP_PROC_BIND=false was not obeyed: %s", pus);
+    expect_loose("OMP_PROC_BIND=false");
 }
 
 TEST(verbose_says_one_line_for_each_thread)
@@ -168,15 +148,13 @@ TEST(verbose_says_one_line_for_each_thread)
 
 TEST(a_zero_is_off)
 {
-    char pus[256];
     child_run_preloaded(&child,
                         CHANGES("OMP_NUM_THREADS=2", "SERVET_DISABLE=0", "SERVET_VERBOSE=0"),
                         ARGV(program));
     expect_order(MAP_MEMORY);
     ck_assert_str_eq(child.err, "");
     child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_DISABLE=1"), ARGV(program));
-    child_worker(&child, 0, 1, pus, sizeof pus);
-    ck_assert_msg(strpbrk(pus, ",-"), "pinned although switched off: %s", pus);
+    expect_loose("SERVET_DISABLE=1");
 }
 
 TESTS(.begin = here_need_two_pus)

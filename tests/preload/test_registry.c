@@ -9,9 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profile/base/clock.h"
-#include "profile/base/statistics.h"
-
 const char *path;
 struct pin_registry here;
 const struct profile_mask few = {.word = {0xff}};
@@ -202,133 +199,71 @@ TEST(a_pipe_in_place_of_the_file_holds_no_job_up)
 /* -- choosing at once -- */
 
 /* At a byte from the pipe, the first PU that can be taken of those that are not held. */
-static int start_line[2];
-
-static int choose(void)
+static int choose(int start_line, const struct profile_mask *all)
 {
     struct profile_mask held;
     char byte;
-    if (come() < 0 || read(start_line[0], &byte, 1) != 1) {
+    if (come() < 0 || read(start_line, &byte, 1) != 1) {
         return -1;
     }
-    for (int attempt = 0; attempt < 8; attempt++) {
-        pin_registry_look(&here, &few, &held);
-        for (uint32_t pu = 0; pu < 8; pu++) {
-            if (!profile_mask_has(&held, pu)) {
-                if (pin_registry_take(&here, pu, true, false)) {
-                    return (int)pu;
-                }
-                break;
-            }
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        pin_registry_look(&here, all, &held);
+        uint32_t pu = 0;
+        while (profile_mask_has(all, pu) && profile_mask_has(&held, pu)) {
+            pu++;
+        }
+        if (profile_mask_has(all, pu) && pin_registry_take(&here, pu, true, false)) {
+            return (int)pu;
         }
     }
     return -1;
 }
 
-static void await(pid_t pid, int status)
-{
-    int got;
-    ck_assert_int_eq(waitpid(pid, &got, 0), pid);
-    ck_assert(WIFEXITED(got));
-    ck_assert_int_eq(WEXITSTATUS(got), status);
-}
-
-/* Two choose in the same moment, 200 times. Both hold what they chose until both have. */
-TEST(two_that_choose_at_once_never_choose_the_same)
-{
-    int chosen[2], done[2], pu[2];
-    for (int round = 0; round < 200; round++) {
-        pid_t pid[2];
-        ck_assert(pipe(start_line) == 0 && pipe(chosen) == 0 && pipe(done) == 0);
-        for (int i = 0; i < 2; i++) {
-            pid[i] = fork();
-            if (pid[i] == 0) {
-                char byte;
-                close(done[1]);
-                int mine = choose();
-                _exit(write(chosen[1], &mine, sizeof mine) != sizeof mine ||
-                      read(done[0], &byte, 1) != 0);
-            }
-        }
-        ck_assert_int_eq(write(start_line[1], "..", 2), 2);
-        ck_assert_int_eq(read(chosen[0], &pu[0], sizeof *pu), sizeof *pu);
-        ck_assert_int_eq(read(chosen[0], &pu[1], sizeof *pu), sizeof *pu);
-        ck_assert_msg(pu[0] >= 0 && pu[1] >= 0 && pu[0] != pu[1], "round %d: PUs %d and %d", round,
-                      pu[0], pu[1]);
-        close(done[1]);
-        await(pid[0], 0);
-        await(pid[1], 0);
-        close(done[0]);
-        for (int i = 0; i < 2; i++) {
-            close(start_line[i]);
-            close(chosen[i]);
-        }
-    }
-}
-
-/* As many jobs as PUs: each gets one of its own. The cost of looking and taking is printed. */
+/* Each gets a PU of its own, and holds it until all have one. */
 static void crowd(uint32_t programs, uint32_t pus)
 {
-    enum { LOOKS = 11 };
-    static struct {
-        int pu;
-        double us;
-    } got[512];
-    struct profile_mask all = {0};
-    static double sample[512];
-    bool given[PROFILE_MASK_PUS] = {0};
-    int chosen[2], done[2];
-    for (uint32_t pu = 0; pu < pus; pu++) {
-        profile_mask_add(&all, pu);
+    struct profile_mask all = {0}, held, given = {0};
+    int begin[2], chosen[2], done[2], pu;
+    char byte = '.';
+    for (uint32_t i = 0; i < pus; i++) {
+        profile_mask_add(&all, i);
     }
-    ck_assert(pipe(chosen) == 0 && pipe(done) == 0);
+    ck_assert(pipe(begin) == 0 && pipe(chosen) == 0 && pipe(done) == 0);
     for (uint32_t i = 0; i < programs; i++) {
         pid_t pid = fork();
         ck_assert_int_ge(pid, 0);
-        if (pid > 0) {
-            continue;
+        if (pid == 0) {
+            close(done[1]);
+            int mine = choose(begin[0], &all);
+            _exit(write(chosen[1], &mine, sizeof mine) != sizeof mine ||
+                  read(done[0], &byte, 1) != 0);
         }
-        struct profile_mask held;
-        char byte;
-        close(done[1]);
-        uint64_t begun = profile_now_ns();
-        got->pu = come() < 0 ? -2 : -1;
-        for (int attempt = 0; got->pu == -1 && attempt < 1000; attempt++) {
-            pin_registry_look(&here, &all, &held);
-            uint32_t pu = 0;
-            while (pu < pus && profile_mask_has(&held, pu)) {
-                pu++;
-            }
-            got->pu = pu < pus && pin_registry_take(&here, pu, true, false) ? (int)pu : -1;
-        }
-        got->us = (double)(profile_now_ns() - begun) / 1e3;
-        _exit(write(chosen[1], got, sizeof *got) != sizeof *got || read(done[0], &byte, 1) != 0);
     }
     for (uint32_t i = 0; i < programs; i++) {
-        ck_assert_int_eq(read(chosen[0], &got[i], sizeof got[i]), sizeof got[i]);
-        ck_assert_msg(got[i].pu >= 0 && !given[got[i].pu], "program %u got PU %d", i, got[i].pu);
-        given[got[i].pu] = true;
-        sample[i] = got[i].us;
+        ck_assert_int_eq(write(begin[1], &byte, 1), 1);
     }
-    struct profile_mask held;
-    double look[LOOKS];
-    for (int i = 0; i < LOOKS; i++) {
-        uint64_t begun = profile_now_ns();
-        pin_registry_look(&here, &all, &held);
-        look[i] = (double)(profile_now_ns() - begun) / 1e3;
+    for (uint32_t i = 0; i < programs; i++) {
+        ck_assert_int_eq(read(chosen[0], &pu, sizeof pu), sizeof pu);
+        ck_assert_msg(pu >= 0 && !profile_mask_has(&given, (uint32_t)pu), "PU %d", pu);
+        profile_mask_add(&given, (uint32_t)pu);
     }
-    printf("%u programs on %u PUs: a look at all %.1f us, begin, look and take: median %.1f us, "
-           "slowest %.1f us\n",
-           programs, pus, profile_quantile(look, LOOKS, 0.5),
-           profile_quantile(sample, programs, 0.5), profile_quantile(sample, programs, 1));
-    ck_assert_uint_eq(profile_mask_count(&held), programs);
+    pin_registry_look(&here, &all, &held);
+    ck_assert(profile_mask_equal(&held, &given));
     close(done[1]);
-    while (wait(NULL) > 0) {
-        ;
+    for (int status; wait(&status) > 0;) {
+        ck_assert_int_eq(status, 0);
     }
-    close(done[0]);
-    close(chosen[0]);
-    close(chosen[1]);
+    const int open[] = {begin[0], begin[1], chosen[0], chosen[1], done[0]};
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+        close(open[i]);
+    }
+}
+
+TEST(two_that_choose_at_once_never_choose_the_same)
+{
+    for (int round = 0; round < 200; round++) {
+        crowd(2, 8);
+    }
 }
 
 TEST(many_programs_at_once_all_see_each_other, .not_emulated = "500 emulators at once take minutes")

@@ -6,28 +6,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "entries.h"
 #include "report.h"
-
-// clang-format off
-#define ENTRIES(with) \
-    with(MPI_Init) \
-    with(MPI_Init_thread) \
-    with(PMPI_Init) \
-    with(PMPI_Init_thread) \
-    with(mpi_init) \
-    with(mpi_init_) \
-    with(mpi_init__) \
-    with(MPI_INIT) \
-    with(mpi_init_thread) \
-    with(mpi_init_thread_) \
-    with(mpi_init_thread__) \
-    with(MPI_INIT_THREAD) \
-    with(MPI_Session_init) \
-    with(PMPI_Session_init) \
-    with(shmem_init) \
-    with(shmem_init_thread) \
-    with(start_pes)
-// clang-format on
 
 #define DECLARE(name) int name(void *a, void *b, void *c, void *d);
 #define ROW(name) {#name, name},

@@ -1,5 +1,6 @@
 /* Every entry in which a process becomes a rank, of a library that does nothing. Says that it was
  * reached, and with which mask its own threads would start. */
+#include "entries.h"
 #include "report.h"
 
 #define STUB(name)                                                                                 \
@@ -11,20 +12,4 @@
         return 42;                                                                                 \
     }
 
-STUB(MPI_Init)
-STUB(PMPI_Init)
-STUB(MPI_Init_thread)
-STUB(PMPI_Init_thread)
-STUB(mpi_init)
-STUB(mpi_init_)
-STUB(mpi_init__)
-STUB(MPI_INIT)
-STUB(mpi_init_thread)
-STUB(mpi_init_thread_)
-STUB(mpi_init_thread__)
-STUB(MPI_INIT_THREAD)
-STUB(MPI_Session_init)
-STUB(PMPI_Session_init)
-STUB(shmem_init)
-STUB(shmem_init_thread)
-STUB(start_pes)
+ENTRIES(STUB)
