@@ -102,13 +102,18 @@ void expect_refused(const char *named, const char *format, ...)
                   run.err, run.out);
 }
 
+size_t count_of(const char *text, const char *word)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, word)); text++) {
+        count++;
+    }
+    return count;
+}
+
 size_t count_lines(const char *text)
 {
-    size_t lines = 0;
-    for (; *text; text++) {
-        lines += *text == '\n';
-    }
-    return lines;
+    return count_of(text, "\n");
 }
 
 bool is_installed(const char *tool)

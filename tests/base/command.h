@@ -23,6 +23,7 @@ void expect_refused(const char *named, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 size_t count_lines(const char *text);
+size_t count_of(const char *text, const char *word);
 
 /* Is there such a tool in $PATH, or such a program of ours? If not, a line says what is not
  * checked. */

@@ -106,21 +106,6 @@ TEST(gpus_that_are_not_there_are_refused)
                    path);
 }
 
-/* Seen red: a worker took the GPU of its number, where there is none, without a word. */
-TEST(workers_without_gpus_are_refused_in_one_line)
-{
-    for (unsigned rank = 0; rank < 2; rank++) {
-        struct run run = run_command("env HWLOC_SYNTHETIC=core:2.pu:1 LOCAL_RANK=%u "
-                                     "LOCAL_WORLD_SIZE=2 " SERVET_PIN " --gpus -- echo ran",
-                                     rank);
-        ck_assert_int_eq(run.status, 2);
-        ck_assert_str_eq(run.out, "");
-        ck_assert_str_eq(
-            run.err,
-            rank ? "" : "servet-pin: --gpus: expected a machine with GPUs, none is known\n");
-    }
-}
-
 /* -- seen -- */
 
 /* At exit, and from outside while the program runs. */

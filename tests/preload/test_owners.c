@@ -59,7 +59,8 @@ TEST(runtimes_loaded_later_and_two_at_once_work, .file = PROGRAMS "/libteam_gcc.
 {
     const char *clang = PROGRAMS "/libteam_clang.so";
     const bool two = is_built(clang);
-    run_preloaded(NULL, ARGV(PROGRAMS "/late", PROGRAMS "/libteam_gcc.so", two ? clang : NULL),
+    run_preloaded(NULL,
+                  ARGV(PROGRAMS "/odd", "late", PROGRAMS "/libteam_gcc.so", two ? clang : NULL),
                   "0.1=second");
     for (int team = 0; team < (two ? 2 : 1); team++) {
         child_expect(&child, team, 0, order[0]);

@@ -1,18 +1,12 @@
 /* Is the shim nothing at all to a program that makes no thread: no file opened, no mask touched, no
  * library loaded, nothing printed? And is what it puts into a process no more than it says? */
-#include <sys/stat.h>
-
-#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 
-#ifndef SANITIZERS /* their runtime is linked too, and opens files of its own */
+#define ITS_OWN .not_sanitized = "its runtime is linked too, and opens files of its own"
 
-TEST(nothing_happens_before_the_first_thread)
+TEST(nothing_happens_before_the_first_thread, ITS_OWN, .tool = "strace")
 {
-    if (!is_installed("strace")) {
-        return;
-    }
     run_plain(CHANGES("SERVET_MEM_PRIOR=1", "SERVET_PROFILE=/nonexistent"),
               ARGV("strace", "-f", "-E", "LD_PRELOAD=" SERVET_SHIM, "-e",
                    "trace=openat,open,sched_setaffinity,sched_getaffinity", "/bin/true"),
@@ -42,19 +36,14 @@ static char *count_calls(const char *library)
 }
 
 /* Seen red: getpid() at the start and in each child, a question what stderr is. */
-TEST(no_call_is_made_before_the_first_thread, .starts_programs = true)
+TEST(no_call_is_made_before_the_first_thread, ITS_OWN, .starts_programs = true, .tool = "strace")
 {
-    if (is_installed("strace")) {
-        const char *empty = count_calls(PROGRAMS "/libentries_stub.so");
-        ck_assert_str_eq(count_calls(SERVET_SHIM), empty);
-    }
+    const char *empty = count_calls(PROGRAMS "/libentries_stub.so");
+    ck_assert_str_eq(count_calls(SERVET_SHIM), empty);
 }
 
-TEST(nothing_but_libc_is_linked)
+TEST(nothing_but_libc_is_linked, ITS_OWN, .tool = "objdump")
 {
-    if (!is_installed("objdump")) {
-        return;
-    }
     run_plain(NULL, ARGV("objdump", "-p", SERVET_SHIM), NULL);
     /* Arm's loader is a library as well: it has the canary of the stack. */
     size_t needed = child_lines(child.out, "  NEEDED");
@@ -62,16 +51,11 @@ TEST(nothing_but_libc_is_linked)
     ck_assert_msg(needed - loaders == 1 && strstr(child.out, "libc.so.6"), "%s", child.out);
 }
 
-#endif
-
 /* The version script is the list of what may be seen; everything else would meddle with programs
  * that have their own jansson or their own `profile_load`. */
-TEST(only_interposed_symbols_are_seen)
+TEST(only_interposed_symbols_are_seen, .tool = "nm")
 {
     const char *map = read_text(SHIM_MAP);
-    if (!is_installed("nm")) {
-        return;
-    }
     child_run(&child, NULL, ARGV("nm", "-D", "--defined-only", SERVET_SHIM));
     size_t seen = 0;
     for (char *line = strtok(child.out, "\n"); line; line = strtok(NULL, "\n")) {
@@ -84,48 +68,6 @@ TEST(only_interposed_symbols_are_seen)
         seen++;
     }
     ck_assert_uint_gt(seen, 10);
-}
-
-TEST(a_missing_command_is_127_and_a_bad_one_126)
-{
-    child_run(&child, NULL, ARGV(SERVET_PIN, "/nonexistent/command"));
-    ck_assert_int_eq(child.status, 127);
-    ck_assert_uint_eq(child_lines(child.err, ""), 1);
-    child_run(&child, NULL, ARGV(SERVET_PIN, "/etc/passwd"));
-    ck_assert_int_eq(child.status, 126);
-}
-
-TEST(a_command_that_is_there_and_not_found_says_why)
-{
-    ck_assert_int_eq(chmod(scratch_file("of-this-folder", "#!/nonexistent/interpreter\n"), 0755),
-                     0);
-    ck_assert_int_eq(chdir(scratch_folder()), 0);
-    child_run(&child, NULL, ARGV(SERVET_PIN, "of-this-folder"));
-    ck_assert_int_eq(child.status, 127);
-    ck_assert_str_eq(child.err,
-                     "servet-pin: of-this-folder: not in the PATH; expected ./of-this-folder?\n");
-    child_run(&child, NULL, ARGV(SERVET_PIN, "./of-this-folder"));
-    ck_assert_int_eq(child.status, 127);
-    child_err_says("its interpreter or loader is not");
-}
-
-static void expect_usage(const char *const *argv)
-{
-    child_run(&child, NULL, argv);
-    ck_assert_int_eq(child.status, 2);
-    ck_assert_uint_eq(child_lines(child.err, ""), 1);
-    child_err_says("servet-pin: ");
-    ck_assert_str_eq(child.out, "");
-}
-
-TEST(bad_usage_is_one_line_and_2)
-{
-    expect_usage(ARGV(SERVET_PIN));
-    expect_usage(ARGV(SERVET_PIN, "--"));
-    expect_usage(ARGV(SERVET_PIN, "--mem-prior", "--comm-prior", "true"));
-    expect_usage(ARGV(SERVET_PIN, "--no-such-option", "true"));
-    expect_usage(ARGV(SERVET_PIN, "--memprior", "true"));
-    child_err_says("did you mean '--mem-prior'?");
 }
 
 /* Seen red: nothing was said. */
@@ -150,36 +92,6 @@ TEST(what_a_program_starts_is_not_told_of)
     child_run(&child, CHANGES(formatted("SERVET_REPORT=%s", report)),
               ARGV(SERVET_PIN, "timeout", "10", "true"));
     ck_assert_uint_eq(child_lines(read_text(report), ""), 1);
-}
-
-TEST(a_misspelt_variable_is_said_with_the_right_one)
-{
-    child_run(&child, CHANGES("SERVET_VERBOS=1", "SERVET_MEMPRIOR=1", "SERVET_OF_THE_PROGRAM=1"),
-              ARGV(SERVET_PIN, "sh", "-c", "echo $SERVET_OF_THE_PROGRAM"));
-    ck_assert_str_eq(child.out, "1\n");
-    ck_assert_uint_eq(child_lines(child.err, ""), 2);
-    ck_assert_ptr_nonnull(
-        strstr(child.err, "servet-pin: SERVET_VERBOS: not known, did you mean SERVET_VERBOSE?\n"));
-    child_err_says("did you mean SERVET_MEM_PRIOR?\n");
-}
-
-TEST(options_of_the_command_are_its_own)
-{
-    child_run(&child, NULL, ARGV(SERVET_PIN, "echo", "--memprior"));
-    ck_assert_str_eq(child.out, "--memprior\n");
-    child_run(&child, NULL, ARGV(SERVET_PIN, "--mem-prior", "--", "echo", "--memprior"));
-    ck_assert_str_eq(child.out, "--memprior\n");
-}
-
-TEST(servet_pin_passes_on_status_arguments_and_preload)
-{
-    child_run(&child, CHANGES("LD_PRELOAD=/nonexistent/other.so"),
-              ARGV(SERVET_PIN, "-c", "sh", "-c",
-                   "echo \"$LD_PRELOAD|$SERVET_COMM_PRIOR|$SERVET_MEM_PRIOR|$1\"; exit 7", "sh",
-                   "--verbose"));
-    ck_assert_int_eq(child.status, 7);
-    ck_assert_msg(strstr(child.out, SERVET_SHIM ":/nonexistent/other.so|1|0|--verbose\n"), "%s",
-                  child.out);
 }
 
 TEST(help_lists_every_variable)

@@ -4,7 +4,9 @@
 #include <limits.h>
 #include <linux/mempolicy.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
@@ -14,12 +16,12 @@ TEST(a_text_report_has_a_line_for_each_thread_and_a_check,
 {
     run_preloaded(CHANGES("SERVET_REPORT=stderr"), ARGV(PROGRAMS "/pthreads", "1"), NULL);
 #ifndef THREAD_SANITIZER /* has a thread of its own */
-    ck_assert_uint_eq(child_lines(child.err, ""), 3);
+    ck_assert_uint_eq(count_of(child.err, " last "), 2);
 #endif
     child_err_says(" main PU %s last ", all_pus);
     child_err_says(" thread PU %u last %u ", order[1], order[1]);
     child_err_says("by servet\n");
-    child_err_says("check: ");
+    child_err_says("check: "); /* a line for each program that is on its PU as well */
     ck_assert_ptr_null(strstr(child.err, "threads of this process"));
 }
 
@@ -27,9 +29,9 @@ TEST(a_text_report_has_a_line_for_each_thread_and_a_check,
 static void expect_cause(const char *why)
 {
     const char *line = formatted("left to the kernel: threads of the program: %s", why);
-    char *at = strstr(child.err, line);
-    ck_assert_msg(at && !strstr(at + 1, "left to the kernel: threads"), "no \"%s\" once in\n%s",
-                  line, child.err);
+    ck_assert_msg(strstr(child.err, line) &&
+                      count_of(child.err, "left to the kernel: threads") == 1,
+                  "no \"%s\" once in\n%s", line, child.err);
     ck_assert_msg(!strstr(child.err, "nothing was placed"), "%s", child.err);
 }
 
@@ -106,7 +108,7 @@ TEST(a_worker_and_its_children_are_one, .not_emulated = "the emulator has a thre
 {
     static const char said[] = "servet: process ";
     const char *const worker[] = {"LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "SERVET_REPORT=stderr",
-                                  "SERVET_STRANGERS=0", NULL};
+                                  NULL};
     run_plain(worker, ARGV("taskset", "-c", order_pair, SERVET_PIN, "-v", PROGRAMS "/loaders"),
               NULL);
     ck_assert_msg(strstr(child.err, ": 3 threads, this worker's part is PU ") &&
@@ -141,18 +143,14 @@ TEST(the_job_is_told_in_one_line, .not_emulated = "cores are not known")
 }
 
 /* Seen red: servet-pin -v ran it without a word. */
-TEST(a_command_that_cannot_be_preloaded_is_told)
+TEST(a_command_that_cannot_be_preloaded_is_told, .file = PROGRAMS "/static")
 {
     const char *const changes[] = {"SERVET_REPORT=stderr", NULL};
-    if (access(PROGRAMS "/static", X_OK) != 0) {
-        return; /* this system has no static libc */
-    }
-    const char *script = formatted("#! " PROGRAMS "/static\n");
     run_plain(changes, ARGV(SERVET_PIN, "-v", PROGRAMS "/static"), NULL);
     ck_assert_uint_eq(child_lines(child.err, "servet-pin: nothing is placed or traced: "), 1);
     ck_assert_ptr_nonnull(
         strstr(child.err, "nothing was placed: the command is statically linked\n"));
-    const char *path = scratch_file("script", "%s", script);
+    const char *path = scratch_file("script", "#! " PROGRAMS "/static\n");
     ck_assert_int_eq(chmod(path, 0700), 0);
     child_run(&child, changes, ARGV(SERVET_PIN, path));
     child_err_says("the command is statically linked\n");
@@ -312,9 +310,11 @@ TEST(a_name_that_is_too_long_is_told)
     ck_assert_uint_eq(child_lines(child.err, "servet: SERVET_REPORT: too long"), 1);
 }
 
+#define POLICY PROGRAMS "/odd", "policy"
+
 static void expect_policy(const char *change, int policy)
 {
-    child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/policy"));
+    child_run_preloaded(&child, CHANGES(change), ARGV(POLICY));
     if (child.status == 77) {
         return; /* a kernel without NUMA */
     }
@@ -330,9 +330,10 @@ TEST(memory_follows_as_asked)
     expect_policy("SERVET_MEMBIND=interleave", MPOL_INTERLEAVE);
 }
 
-static void expect_one_line(const char *change, const char *argument)
+static void expect_one_line(const char *change, const char *call)
 {
-    child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/policy", argument));
+    child_run_preloaded(&child, CHANGES(change),
+                        ARGV(PROGRAMS "/odd", "filtered", "refuse", call, POLICY));
     if (child.status == 77) {
         return;
     }
@@ -344,35 +345,25 @@ static void expect_one_line(const char *change, const char *argument)
 
 TEST(a_refused_policy_is_one_line)
 {
-    expect_one_line("SERVET_MEMBIND=local", "refuse");
-    expect_one_line("SERVET_MEMBIND=interleave", "refuse");
-    expect_one_line("SERVET_MEMBIND=nonsense", NULL);
-}
-
-TEST(an_unknown_word_is_refused_by_the_command)
-{
-    child_run(&child, CHANGES("SERVET_MEMBIND=nonsense"), ARGV(SERVET_PIN, PROGRAMS "/policy"));
-    ck_assert_int_eq(child.status, 2);
-    ck_assert_str_eq(child.out, "");
-    child_err_says("SERVET_MEMBIND: expected fast, capacity, local");
+    const char *call = formatted("%d", SYS_set_mempolicy);
+    expect_one_line("SERVET_MEMBIND=local", call);
+    expect_one_line("SERVET_MEMBIND=interleave", call);
+    expect_one_line("SERVET_MEMBIND=nonsense", "none");
 }
 
 TEST(the_command_has_an_option_for_it)
 {
-    child_run(&child, NULL, ARGV(SERVET_PIN, "--membind=interleave", PROGRAMS "/policy"));
+    child_run(&child, NULL, ARGV(SERVET_PIN, "--membind=interleave", POLICY));
     if (child.status != 77) {
         const char *expected = formatted("policy %d\n", MPOL_INTERLEAVE);
         ck_assert_str_eq(child.out, expected);
     }
-    child_run(&child, NULL, ARGV(SERVET_PIN, "--membind=best", PROGRAMS "/policy"));
-    ck_assert_int_eq(child.status, 2);
-    child_err_says("expected fast, capacity, local");
 }
 
 static void expect_no_tier(const char *policy, const char *rank, unsigned lines)
 {
     child_run(&child, CHANGES("OMPI_COMM_WORLD_LOCAL_SIZE=2", rank),
-              ARGV(SERVET_PIN, policy, PROGRAMS "/policy"));
+              ARGV(SERVET_PIN, policy, POLICY));
     ck_assert_int_eq(child.status, 2);
     ck_assert_str_eq(child.out, "");
     ck_assert_uint_eq(child_lines(child.err, ""), lines);
@@ -385,9 +376,9 @@ TEST(a_tier_that_the_node_has_not_is_one_line)
     if (access("/sys/devices/system/node/node1", F_OK) == 0) {
         return; /* this machine may have tiers */
     }
-    expect_one_line("SERVET_MEMBIND=fast", NULL);
+    expect_one_line("SERVET_MEMBIND=fast", "none");
     child_err_says("SERVET_MEMBIND=fast: the memory of all NUMA nodes");
-    expect_one_line("SERVET_MEMBIND=capacity", NULL);
+    expect_one_line("SERVET_MEMBIND=capacity", "none");
     expect_no_tier("--membind=fast", "OMPI_COMM_WORLD_LOCAL_RANK=0", 1);
     expect_no_tier("--membind=capacity", "OMPI_COMM_WORLD_LOCAL_RANK=1", 0);
 }

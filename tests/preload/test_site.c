@@ -29,13 +29,13 @@ TEST(a_coroutine_may_make_the_first_thread,
      .not_emulated = "the emulator maps memory beside the first thread's stack",
      .not_sanitized = "it does not know the stack")
 {
-    expect_nothing(CHANGES(child_registry), ARGV(PROGRAMS "/coroutine", "main"));
+    expect_nothing(CHANGES(child_registry), ARGV(PROGRAM, "coroutine", "main"));
 }
 
 TEST(a_coroutine_of_a_forked_child_may_make_the_first_thread,
      .not_sanitized = "it does not know the stack")
 {
-    expect_nothing(CHANGES(child_registry), ARGV(PROGRAMS "/coroutine", "child"));
+    expect_nothing(CHANGES(child_registry), ARGV(PROGRAM, "coroutine", "child"));
 }
 
 TEST(a_thousand_threads_at_once_are_placed)

@@ -50,29 +50,6 @@ TEST(the_profile_decides)
     child_expect(&child, 0, 0, capable);
 }
 
-/* Seen red: the program ran on the declared topology. */
-TEST(a_profile_that_is_asked_for_and_cannot_be_had_is_refused)
-{
-    static const char *const names[] = {"missing.json", "/", "/dev/null", ""};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        child_run(&child, NULL, ARGV(SERVET_PIN, "--profile", names[i], "--", PROGRAM, "1"));
-        ck_assert_int_eq(child.status, 2);
-        ck_assert_str_eq(child.out, "");
-        ck_assert_msg(strncmp(child.err, "servet-pin: --profile: ", 23) == 0, "%s", child.err);
-        ck_assert_ptr_eq(strchr(child.err, '\n'), child.err + strlen(child.err) - 1);
-    }
-}
-
-/* Seen red: the program ran on the declared topology, and nothing was said. */
-TEST(a_profile_of_another_machine_that_is_asked_for_is_refused)
-{
-    child_run(&child, NULL,
-              ARGV(SERVET_PIN, "--profile", FIXTURES "/superdome.json", "--", PROGRAM, "1"));
-    ck_assert_int_eq(child.status, 2);
-    child_err_says("superdome.json: expected a profile of this machine, ");
-    ck_assert_uint_eq(child_lines(child.err, ""), 1);
-}
-
 /* Behind the last member of the object in the file. */
 static void append_member(const char *path, const char *member)
 {

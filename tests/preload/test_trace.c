@@ -310,11 +310,7 @@ static size_t run_auto(const char *pattern, const char *more, const char *beginn
 {
     run_ranks("2", CHANGES("SERVET_AUTO=1", "SERVET_REPORT=stderr", cache, more),
               path_of("traffic"), pattern);
-    size_t count = 0;
-    for (const char *at = child.err; (at = strstr(at, beginning)); at++) {
-        count++;
-    }
-    return count;
+    return count_of(child.err, beginning);
 }
 
 /* The second run of a program that talks all the time is placed to talk; of one that computes,

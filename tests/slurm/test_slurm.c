@@ -128,14 +128,10 @@ TEST(a_binding_that_the_user_asked_for_stays)
 /* How often `says` stands in what two traced ranks report that send all the time. */
 static size_t judged(const char *option, const char *says)
 {
-    size_t count = 0;
     run(ARGV("SERVET_AUTO=1", "SERVET_REPORT=stderr", "XDG_CACHE_HOME=/mnt/cache"),
         ARGV("srun", "--mpi=pmi2", "-n", "2", option, SERVET_PIN, PROGRAMS "/mpich_traffic",
              "talk"));
-    for (const char *at = child.err; (at = strstr(at, says)); at++) {
-        count++;
-    }
-    return count;
+    return count_of(child.err, says);
 }
 
 /* Slurm binds every task to PUs of its own: what the ranks of a node share is the step's. Two

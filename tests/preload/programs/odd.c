@@ -23,12 +23,25 @@
  *   odd killed lock|call  a thread is killed alone in the shim's work: it makes a thread, or a
  *                         child; then the main thread makes a thread, and shuts all in
  *   odd find NAME…        "count 0 N": how many of these names dlsym() finds
+ *   odd coroutine main|child  threads made by a coroutine on a small stack of the program's own, in
+ *                         the main thread, or in the child that another thread has forked
+ *   odd late OBJECT…      makes a thread, and only then loads the OpenMP objects that it is given,
+ *                         one runtime after the other
+ *   odd policy            the memory policy of the main thread after the first thread
+ *   odd privileged        after a thread: is the program one with another user's rights?
+ *   odd two               makes two threads, and says how many there were: "made N"; it takes no
+ *                         memory itself
  */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#ifdef __GLIBC__
+#include <ucontext.h>
+#endif
 
 #include "filter.h"
 #include "threads.h"
@@ -309,14 +322,132 @@ static int find(void)
     return 0;
 }
 
+/* -- a coroutine -- */
+
+#ifdef __GLIBC__ /* musl has no coroutines */
+enum { STACK_BYTES = 16384 };
+
+static ucontext_t caller, called;
+
+static void make_threads(void)
+{
+    for (int i = 0; i < 3; i++) {
+        run_thread(nothing, NULL);
+        swapcontext(&called, &caller);
+    }
+    _exit(2);
+}
+
+static void *run_coroutine(void *unused)
+{
+    char *stack =
+        mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    must(stack == MAP_FAILED || mprotect(stack, STACK_BYTES, PROT_NONE) != 0);
+    getcontext(&called);
+    called.uc_stack.ss_sp = stack + STACK_BYTES;
+    called.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&called, make_threads, 0);
+    for (int i = 0; i < 3; i++) {
+        swapcontext(&caller, &called);
+    }
+    return unused;
+}
+
+#else
+static void *run_coroutine(void *unused)
+{
+    return unused;
+}
+#endif
+
+static void *fork_and_run(void *unused)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        run_coroutine(NULL);
+        _exit(0);
+    }
+    _exit(waitpid(pid, &status, 0) == pid ? status != 0 : 4);
+    return unused;
+}
+
+static int coroutine(void)
+{
+    if (strcmp(arguments[0], "main") == 0) {
+        run_coroutine(NULL);
+    } else {
+        run_thread(fork_and_run, NULL);
+    }
+    return 0;
+}
+
+static void *comes_first(void *argument)
+{
+    report_worker(9, 1);
+    return argument;
+}
+
+static int late(void)
+{
+    run_thread(comes_first, NULL);
+    report_worker(9, 0);
+    for (int i = 0; arguments[i]; i++) {
+        void *object = dlopen(arguments[i], RTLD_NOW | RTLD_LOCAL);
+        void (*run)(int) = object ? (void (*)(int))dlsym(object, "run_team") : NULL;
+        if (!run) {
+            fprintf(stderr, "%s\n", dlerror());
+            return 5;
+        }
+        run(i);
+    }
+    return 0;
+}
+
+static int policy(void)
+{
+    int mode = -1;
+    run_thread(nothing, NULL);
+    if (syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) != 0) {
+        return 77;
+    }
+    printf("policy %d\n", mode);
+    return 0;
+}
+
+/* A thread is what wakes the shim. */
+static int privileged(void)
+{
+    run_thread(nothing, NULL);
+    report_line(getauxval(AT_SECURE) ? "privileged\n" : "ordinary\n");
+    return 0;
+}
+
+static int two(void)
+{
+    char line[] = "made 0\n";
+    pthread_t thread;
+    for (int i = 0; i < 2; i++) {
+        if (pthread_create(&thread, NULL, nothing, NULL) == 0) {
+            pthread_join(thread, NULL);
+            line[5]++;
+        }
+    }
+    report_line(line);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
 } ways[] = {
-    {"small", small},     {"many", many},       {"refused", refused}, {"sandbox", sandbox},
-    {"vfork", by_vfork},  {"file", other_file}, {"bound", bound},     {"broken", broken},
-    {"full", full},       {"prefork", prefork}, {"find", find},       {"filtered", filtered},
-    {"allowed", allowed}, {"killed", killed},
+    {"small", small},     {"many", many},      {"refused", refused},
+    {"sandbox", sandbox}, {"vfork", by_vfork}, {"file", other_file},
+    {"bound", bound},     {"broken", broken},  {"full", full},
+    {"prefork", prefork}, {"find", find},      {"filtered", filtered},
+    {"allowed", allowed}, {"killed", killed},  {"coroutine", coroutine},
+    {"late", late},       {"policy", policy},  {"privileged", privileged},
+    {"two", two},
 };
 
 int main(int argc, char **argv)
