@@ -50,44 +50,4 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
                   struct servet_error *error);
 void probe_sharing_free(struct probe_sharing *result);
 
-/* -- trials -- */
-
-enum { SHARING_TRIALS = 5, SHARING_TRIALS_MOST = 9, SHARING_VOIDS = 5 };
-
-#define PROBE_SHARING_RATIO 2.0 /* the threshold of the 2010 paper */
-
-/* How one level is tried. */
-struct sharing_bar {
-    size_t bytes;     /* working set of a PU */
-    double threshold; /* of the ratio */
-    /* seconds of a load alone from which on a trial is void; INFINITY: not known */
-    double alone_most;
-};
-
-/* The trials of one pair. */
-struct sharing_trials {
-    double ratios[SHARING_TRIALS_MOST]; /* of those that count */
-    size_t count, low, voids;
-    double seconds; /* of all trials, void ones too: of each alone, and of the slower together */
-};
-
-/* The threshold, where a pair that shares the cache is expected to take so much longer together. */
-double probe_sharing_threshold(double expected);
-/* The ratio that decides (sorts them); 0 of fewer than two. */
-double probe_sharing_decisive(double *ratios, size_t count);
-/* PAIR_TOGETHER, PAIR_APART, or NAN: undecided. */
-double probe_sharing_verdict(double decisive, double threshold);
-/* Too few trials count for a verdict. */
-bool probe_sharing_is_void(const struct sharing_trials *trials);
-
-/* Two thirds of the cache, in whole nodes of the cycle, or `most` if that is less. */
-size_t probe_sharing_set_bytes(const struct probe_cache_level *cache, size_t most);
-/* `bytes` is the set's size. */
-struct sharing_bar probe_sharing_bar_of(const struct probe_cache *caches, size_t level,
-                                        size_t bytes);
-/* Tries all pairs at the same time, each until it is decided. 0 or the machine's -errno. */
-int probe_sharing_try(struct probe *probe, const struct sharing_bar *bar,
-                      const struct pair_position *pairs, size_t count,
-                      struct sharing_trials *trials);
-
 #endif

@@ -12,22 +12,65 @@ static const double measured_l1[] = {.99, 1.0, 1.0, 1.01, 1.05, 1.12, 1.2, 1.6, 
 static const double measured_l2[] = {1.0, 1.02, 1.02, 1.06, 1.14, 1.19, 1.2, 1.21, 2.33, 2.46};
 static const double measured_l3[] = {4.1, 4.5, 4.7, 5.1, 5.2, 5.2, 5.7, 5.8, 7.2, 8.3};
 
-static double verdict_of(double *ratios, size_t count, double threshold)
+enum { SHARED_L2 = 128 << 10 };
+static const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
+static struct machine machine;
+
+/* Two PUs that take so many times as long together, one ratio after the other, or drawn. */
+static const double *ratios;
+static size_t ratio_count, turn;
+static struct random *draws;
+
+static int answering(struct machine *self, const struct machine_traversal *what,
+                     const uint32_t *pus, size_t count, double *seconds)
 {
-    return probe_sharing_verdict(probe_sharing_decisive(ratios, count), threshold);
+    (void)self, (void)what, (void)pus;
+    const size_t at = draws ? random_below(draws, ratio_count) : turn++ / 3 % ratio_count;
+    for (size_t k = 0; k < count; k++) {
+        seconds[k] = count == 1 ? 1e-9 : ratios[at] * 1e-9;
+    }
+    return 0;
 }
 
-static int called_shared(const double *measured, int draws)
+static double one_second(struct machine *self)
+{
+    (void)self;
+    return 1;
+}
+
+enum answer { SHARED, PRIVATE, UNDECIDED };
+
+/* One set of 4/3 of the cache takes `expected` times as long as one of 2/3. */
+static enum answer answer_of(const double *list, size_t count, double expected, bool late)
+{
+    FREED_BY(probe_sharing_free) struct probe_sharing found;
+    double bytes[] = {SHARED_L2 * 2 / 3.0, SHARED_L2 * 4 / 3.0},
+           seconds[] = {1e-9, expected * 1e-9};
+    struct probe_cache with_curve = caches;
+    with_curve.curve = (struct cache_curve){.bytes = bytes, .seconds = seconds, .count = 2};
+    open_machine_with(&machine, 1, "'pus': '0-1'");
+    struct machine_ops *ops = replace_operations(&machine);
+    ops->traverse = answering;
+    ops->elapsed = one_second;
+    ratios = list;
+    ratio_count = count;
+    turn = 0;
+    struct probe probe = {.machine = &machine, .deadline = late ? 1e-9 : 0};
+    ck_assert_int_eq(probe_sharing(&probe, &with_curve, &found, NULL), 0);
+    return found.levels[0].undecided             ? UNDECIDED
+           : found.levels[0].sharing.group_count ? SHARED
+                                                 : PRIVATE;
+}
+
+static int called_shared(const double *measured, int times)
 {
     struct random random = {11};
     int shared = 0;
-    for (int i = 0; i < draws; i++) {
-        double ratios[5];
-        for (int j = 0; j < 5; j++) {
-            ratios[j] = measured[random_below(&random, 10)];
-        }
-        shared += verdict_of(ratios, 5, PROBE_SHARING_RATIO) <= PAIR_TOGETHER;
+    draws = &random;
+    for (int i = 0; i < times; i++) {
+        shared += answer_of(measured, 10, 9, false) == SHARED;
     }
+    draws = NULL;
     return shared;
 }
 
@@ -42,40 +85,31 @@ TEST(a_shared_cache_is_found)
     ck_assert_int_eq(called_shared(measured_l3, 1000), 1000);
 }
 
-TEST(between_the_papers_two_ratios_it_is_undecided)
+/* The threshold is 2, or 1.5 at least where the next level is near: an L2 of four efficiency cores
+ * whose L3 takes 2.3 times as long. The second smallest of two is the larger: one that was disturbed
+ * would speak for both. */
+TEST(ratios_decide, .loops = 10)
 {
-    double ratios[] = {1.7, 1.6, 1.8, 1.7, 1.6};
-    ck_assert(isnan(verdict_of(ratios, 5, PROBE_SHARING_RATIO)));
-    double one[] = {1.2};
-    ck_assert_double_eq(verdict_of(one, 1, PROBE_SHARING_RATIO), PAIR_APART);
-}
-
-/* An L2 of four efficiency cores whose L3 takes 2.3 times as long: ratios of pairs in it and of
- * pairs that are not. */
-TEST(where_the_next_level_is_near_the_threshold_is_lower)
-{
-    double together[] = {1.95, 1.9, 2.05, 1.85, 2.1}, apart[] = {1.02, 1.1, 1.0, 1.05, 1.3};
-    double threshold = probe_sharing_threshold(2.3);
-    ck_assert(threshold >= 1.5 && threshold < 1.6);
-    ck_assert_double_eq(verdict_of(together, 5, threshold), PAIR_TOGETHER);
-    ck_assert_double_eq(verdict_of(apart, 5, threshold), PAIR_APART);
-    ck_assert_double_eq(probe_sharing_threshold(1.2), 1.5);
-    ck_assert_double_eq(probe_sharing_threshold(5), PROBE_SHARING_RATIO);
-}
-
-/* The second smallest of two is the larger: one that was disturbed would speak for both. */
-TEST(two_trials_that_contradict_one_another_say_nothing)
-{
-    const struct sharing_trials contradict = {.ratios = {1.02, 2.05}, .count = 2, .low = 1},
-                                agree = {.ratios = {2.02, 2.05}, .count = 2},
-                                more = {.ratios = {1.02, 2.05, 2.1},
-                                        .count = SHARING_TRIALS,
-                                        .low = 1},
-                                one = {.ratios = {2.05}, .count = 1};
-    ck_assert(probe_sharing_is_void(&contradict));
-    ck_assert(!probe_sharing_is_void(&agree));
-    ck_assert(!probe_sharing_is_void(&more));
-    ck_assert(probe_sharing_is_void(&one));
+    static const struct {
+        double ratios[5];
+        size_t count;
+        double expected;
+        bool late; /* after two trials */
+        enum answer answer;
+    } rows[] = {
+        {{1.7, 1.6, 1.8, 1.7, 1.6}, 5, 9, false, UNDECIDED},
+        {{1.2}, 1, 9, false, PRIVATE},
+        {{1.95, 1.9, 2.05, 1.85, 2.1}, 5, 2.3, false, SHARED},
+        {{1.02, 1.1, 1.0, 1.05, 1.3}, 5, 2.3, false, PRIVATE},
+        {{1.55}, 1, 1.2, false, SHARED},
+        {{1.45}, 1, 1.2, false, UNDECIDED},
+        {{1.95}, 1, 5, false, UNDECIDED},
+        {{1.02, 2.05}, 2, 9, true, UNDECIDED},
+        {{2.02, 2.05}, 2, 9, true, SHARED},
+        {{1.02, 2.05, 2.1, 2.1, 2.1}, 5, 9, false, SHARED},
+    };
+    ck_assert_int_eq(answer_of(rows[_i].ratios, rows[_i].count, rows[_i].expected, rows[_i].late),
+                     rows[_i].answer);
 }
 
 /* Pairs of PUs share a second level whose replacement is random, with a third level not far behind
@@ -88,9 +122,7 @@ TEST(two_trials_that_contradict_one_another_say_nothing)
     "'noise': {'relative': 0.05, 'outlier_probability': 0.15, 'outlier_factor': 4, "               \
     "'neighbour_probability': 0.1, 'neighbour_lines': 1}"
 
-enum { PUS = 8, PAIRS = PUS * (PUS - 1) / 2, MACHINES = 30, SHARED_L2 = 128 << 10 };
-static const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
-static struct machine machine;
+enum { PUS = 8, PAIRS = PUS * (PUS - 1) / 2, MACHINES = 30 };
 
 static size_t wrong_pairs(const struct profile_relation *relation)
 {
