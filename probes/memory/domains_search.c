@@ -1,4 +1,9 @@
-/* Hidden domains, by what a unit gains beside others that are at work already.
+/* What sets of units get together, whether groups are domains, and hidden domains.
+ *
+ * The total is compared, not the rate of one worker, since a saturated link is not always shared
+ * evenly. The parts of a domain get less together than separately, and each of them gets little
+ * beside a set of others that saturates it. A group around hidden domains has the first in common
+ * with them, and not the second.
  *
  * For a unit without a domain, others are put to work until they leave it less than the limit: the
  * nearest first, by what the two of them get for groups of cores, by number for cores, whose pairs
@@ -11,15 +16,111 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Constant      unit    source                                   without it
- * ROUNDS_LEAST, rounds  with 3 % of outliers one copy of twelve  members pass for others, and the
- * ROUNDS_MOST           workers in three has one                 other way round
- * SCOUTS        units   1 % miss a domain of one unit in four    all units are looked at */
-enum { ROUNDS_LEAST = 3, ROUNDS_MOST = 6, SCOUTS = 16 };
+/* Constant       unit     source                                  without it
+ * LOOKS, _MANY   copies   with 3 % of outliers every second copy  totals are too low, and gains too
+ *                         of 30 workers has one                   high
+ * MANY           workers  as LOOKS                                all sets take twice as long
+ * COPIES_EACH    copies   11 to 15 a core on simulated machines   the bar stands still or jumps
+ *                         of 128 to 512 PUs
+ * ROUNDS_LEAST,  rounds   with 3 % of outliers one copy of twelve members pass for others, and the
+ * ROUNDS_MOST             workers in three has one                other way round
+ * MEMBER_CHECKS  parts    0.4 % miss three of four elsewhere      groups around hidden domains pass
+ * SCOUTS         units    1 % miss a domain of one unit in four   all units are looked at */
+enum { LOOKS = 3, LOOKS_MANY = 6, MANY = 16, COPIES_EACH = 12 };
+enum { ROUNDS_LEAST = 3, ROUNDS_MOST = 6, MEMBER_CHECKS = 4, SCOUTS = 16 };
+
+/* The share that a saturated domain leaves to one more core; half is far from both 0 and 1. */
+static const double saturated_gain = 0.5;
+/* What one of two parts gains beside the other where both get 0.9 of their sum. */
+static const double pair_gain = PROBE_MEMORY_COLLISION * 2 - 1;
+
+/* -- sets of units at work -- */
+
+/* One PU of each core of each unit that works; how many. */
+static size_t put_workers(const struct sets *sets, const struct partition *of, const bool *works,
+                          uint32_t *ids)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < of->pus; i++) {
+        bool core_works = !works[of->unit[i]];
+        for (size_t k = sets->cores.first[sets->cores.unit[i]]; k < i && !core_works; k++) {
+            core_works = sets->cores.unit[k] == sets->cores.unit[i] && of->unit[k] == of->unit[i];
+        }
+        if (!core_works) {
+            ids[count++] = sets->pus->ids[i];
+        }
+    }
+    return count;
+}
+
+static int copy_once(struct sets *sets, const uint32_t *ids, size_t count, double *bytes_per_s)
+{
+    const struct machine_copy what =
+        probe_memory_what(sets->probe, probe_memory_room(sets->probe, sets->bytes, count), -1);
+    const double made = (double)sets->copies, expected = COPIES_EACH * (double)sets->cores.count;
+    probe_tell(sets->probe, made / (made + expected), "memory of %zu PUs together", count);
+    double sum;
+    int rc = probe_memory_total(sets->probe, &what, ids, count, &sum);
+    sets->copies++;
+    *bytes_per_s = fmax(*bytes_per_s, sum);
+    return rc;
+}
+
+/* The total of the units that work, by a copy `once` or by the best of some, since interference
+ * only takes bandwidth away; NAN: they are more workers than a quota allows. */
+static int total_of(struct sets *sets, const struct partition *of, const bool *works, bool once,
+                    double *bytes_per_s)
+{
+    FREED uint32_t *ids = malloc((of->pus + 1) * sizeof *ids);
+    TRY(ids ? 0 : -ENOMEM);
+    const size_t count = put_workers(sets, of, works, ids);
+    const size_t looks = once ? 1 : count > MANY ? LOOKS_MANY : LOOKS;
+    *bytes_per_s = count > sets->at_once ? NAN : 0;
+    if (count == 0 || count > sets->at_once) {
+        return 0;
+    }
+    for (size_t look = 0; look < looks && (look == 0 || !probe_late(sets->probe)); look++) {
+        TRY(copy_once(sets, ids, count, bytes_per_s));
+    }
+    return 0;
+}
+
+/* The PU of a unit that is one core is measured once in all. */
+static int get_alone(struct sets *sets, const struct partition *of, uint32_t unit,
+                     double *bytes_per_s)
+{
+    const size_t pu = of->first[unit];
+    const bool one_core = probe_partition_size(of, pu) <= probe_partition_size(&sets->cores, pu);
+    *bytes_per_s = one_core ? sets->alone[pu] : 0;
+    if (*bytes_per_s > 0) {
+        return 0;
+    }
+    FREED bool *works = calloc(of->count, sizeof *works);
+    TRY(works ? 0 : -ENOMEM);
+    works[unit] = true;
+    TRY(total_of(sets, of, works, false, bytes_per_s));
+    sets->alone[pu] = one_core ? *bytes_per_s : sets->alone[pu];
+    return 0;
+}
 
 /* -- a search -- */
 
-void probe_search_stop(struct search *search)
+/* Units among which a domain is looked for. All arrays are by unit. */
+struct search {
+    struct sets *sets;
+    const struct partition *units;
+    double limit;   /* of the gain beside others; less is a domain */
+    uint32_t *list; /* of the units, in order. Owned, as all below */
+    size_t count;
+    uint32_t *group; /* one of its domain; at first itself */
+    bool *known;     /* its domain was looked for, or found */
+    double *alone;   /* 0: not known yet */
+    bool *before_of; /* the units whose total is `before` */
+    double before;   /* 0: none is */
+    double share;    /* of the domain that loses most */
+};
+
+static void search_stop(struct search *search)
 {
     free(search->list);
     free(search->group);
@@ -28,14 +129,15 @@ void probe_search_stop(struct search *search)
     free(search->before_of);
 }
 
-int probe_search_start(struct search *search, struct sets *sets, const struct partition *units,
-                       const struct partition *outer, uint32_t outer_unit)
+/* The units inside of that unit of `outer` (NULL: all). */
+static int search_start(struct search *search, struct sets *sets, const struct partition *units,
+                        const struct partition *outer, uint32_t outer_unit)
 {
     const size_t room = units->count + 1;
     const bool of_cores = units->count == sets->cores.count;
     *search = (struct search){.sets = sets,
                               .units = units,
-                              .limit = of_cores ? sets_saturated_gain : SETS_PAIR_GAIN,
+                              .limit = of_cores ? saturated_gain : pair_gain,
                               .list = malloc(room * sizeof *search->list),
                               .group = malloc(room * sizeof *search->group),
                               .known = calloc(room, sizeof *search->known),
@@ -69,7 +171,7 @@ static bool is_single(const struct search *search, uint32_t unit)
 static int know_alone(struct search *search, uint32_t unit)
 {
     double *known = &search->alone[unit];
-    return *known > 0 ? 0 : probe_sets_alone(search->sets, search->units, unit, known);
+    return *known > 0 ? 0 : get_alone(search->sets, search->units, unit, known);
 }
 
 /* The total of the busy units is measured once for all that are asked beside them. */
@@ -80,7 +182,7 @@ static int know_before(struct search *search, const bool *busy)
         return 0;
     }
     memcpy(search->before_of, busy, size);
-    return probe_sets_total(search->sets, search->units, busy, false, &search->before);
+    return total_of(search->sets, search->units, busy, false, &search->before);
 }
 
 /* The gain is what the unit adds to the busy ones, of what it gets alone. Interference only takes
@@ -95,17 +197,17 @@ static int gain_of(struct search *search, bool *busy, uint32_t unit, double *gai
     TRY(isnan(before) ? 0 : know_alone(search, unit));
     for (size_t round = 0; before > 0 && search->alone[unit] > 0 && round < ROUNDS_MOST; round++) {
         if (round > 0) {
-            TRY(probe_sets_total(search->sets, search->units, busy, true, &again));
+            TRY(total_of(search->sets, search->units, busy, true, &again));
             before = fmax(before, again);
         }
         busy[unit] = true;
-        int rc = probe_sets_total(search->sets, search->units, busy, true, &again);
+        int rc = total_of(search->sets, search->units, busy, true, &again);
         busy[unit] = false;
         TRY(rc);
         after = fmax(after, again);
         *gain = isnan(again) ? 1 : (after - before) / search->alone[unit];
         if (*gain > PROBE_MEMORY_COLLISION ||
-            (round + 1 >= ROUNDS_LEAST && *gain < sets_saturated_gain / 2) ||
+            (round + 1 >= ROUNDS_LEAST && *gain < saturated_gain / 2) ||
             probe_late(search->sets->probe)) {
             break;
         }
@@ -187,7 +289,9 @@ static int thin(struct search *search, uint32_t unit, const struct near *order, 
     return 0;
 }
 
-int probe_search_fill(struct search *search, uint32_t unit, bool *busy, double *gain)
+/* A smallest set of units, in `busy` (zeroes), that leaves others of the domain of the unit *gain
+ * or about that, less than the limit; from the limit on: there is none. */
+static int fill_domain(struct search *search, uint32_t unit, bool *busy, double *gain)
 {
     FREED struct near *order = malloc((search->count + 1) * sizeof *order);
     size_t count = 0;
@@ -203,8 +307,9 @@ int probe_search_fill(struct search *search, uint32_t unit, bool *busy, double *
     return 0;
 }
 
-/* Interference with the unit makes it a member, so both totals are measured anew then. */
-int probe_search_ask(struct search *search, bool *busy, double gain, uint32_t unit, bool *member)
+/* Is the unit in the domain that `busy` saturates, which leaves `gain` to one of its units?
+ * Interference with the unit makes it a member, so both totals are measured anew then. */
+static int ask_member(struct search *search, bool *busy, double gain, uint32_t unit, bool *member)
 {
     *member = true;
     for (int again = 0; *member && again < 2; again++) {
@@ -216,6 +321,149 @@ int probe_search_ask(struct search *search, bool *busy, double gain, uint32_t un
     return 0;
 }
 
+/* -- are groups domains? -- */
+
+int probe_sets_loss(struct sets *sets, const struct partition *inner, const struct partition *of,
+                    uint32_t unit, double *share)
+{
+    FREED bool *works = calloc(inner->count, sizeof *works);
+    double sum = 0, one = 0, all = 0;
+    size_t parts = 0;
+    TRY(works ? 0 : -ENOMEM);
+    *share = 1;
+    for (uint32_t u = 0; u < inner->count; u++) {
+        works[u] = of->unit[inner->first[u]] == unit;
+        parts += works[u];
+    }
+    if (parts < 2) {
+        return 0;
+    }
+    for (uint32_t u = 0; u < inner->count; u++) {
+        TRY(works[u] ? get_alone(sets, inner, u, &one) : 0);
+        if (works[u] && isnan(one)) {
+            return 0;
+        }
+        sum += works[u] ? one : 0;
+    }
+    /* a total of many that seems to lose something may have been disturbed */
+    for (int again = 0; again < 2 && all < PROBE_MEMORY_COLLISION * sum; again++) {
+        TRY(total_of(sets, inner, works, false, &one));
+        all = fmax(all, one);
+    }
+    *share = all > 0 ? all / sum : 1;
+    return 0;
+}
+
+/* A random part of that unit of `of`, but not of that one of `but`. */
+static uint32_t random_part(struct sets *sets, const struct partition *inner,
+                            const struct partition *of, uint32_t unit, const struct partition *but,
+                            uint32_t but_unit)
+{
+    uint32_t part, seen = 0, found = 0;
+    for (part = 0; part < inner->count; part++) {
+        const size_t pu = inner->first[part];
+        if (of->unit[pu] == unit && !(but && but->unit[pu] == but_unit)) {
+            found = random_below(&sets->random, ++seen) == 0 ? part : found;
+        }
+    }
+    return found;
+}
+
+int probe_sets_members(struct sets *sets, const struct partition *of, uint32_t unit,
+                       const struct partition *outer, bool *all, bool *none)
+{
+    const struct partition *inner = probe_sets_inner_of(sets, of), *from = outer ? outer : of;
+    const uint32_t around = outer ? outer->unit[of->first[unit]] : unit;
+    FREED_BY(search_stop) struct search search = {0};
+    FREED bool *busy = calloc(inner->count, sizeof *busy);
+    double gain = 1;
+    *all = *none = true;
+    TRY(busy ? search_start(&search, sets, inner, of, unit) : -ENOMEM);
+    TRY(fill_domain(&search, search.list[0], busy, &gain));
+    if (outer && gain >= search.limit) {
+        /* no part is left little, but some lose: so may others of the domain around */
+        search.limit = pair_gain;
+        memset(busy, 0, inner->count * sizeof *busy);
+        TRY(fill_domain(&search, search.list[0], busy, &gain));
+    }
+    for (size_t check = 0; gain < search.limit && check < MEMBER_CHECKS; check++) {
+        const uint32_t part = random_part(sets, inner, from, around, outer ? of : NULL, unit);
+        bool member;
+        if (!busy[part] && part != search.list[0]) {
+            TRY(ask_member(&search, busy, gain, part, &member));
+            *all &= member;
+            *none &= !member;
+        }
+    }
+    return 0;
+}
+
+/* The groups that are domains stay, and the others become single PUs. */
+static int keep_groups(struct partition *of, const double *shares)
+{
+    FREED bool *keep = malloc(of->count * sizeof *keep);
+    TRY(keep ? 0 : -ENOMEM);
+    for (uint32_t u = 0; u < of->count; u++) {
+        keep[u] = !probe_memory_is_clear(shares[u], 1);
+    }
+    return probe_partition_dissolve(of, keep);
+}
+
+/* Levels inside of the new one with groups as large as its own: some of its groups, which pairs
+ * showed. */
+static void drop_parts(struct sets *sets, const struct partition *of)
+{
+    const size_t largest = probe_partition_largest(of);
+    for (size_t i = sets->count; i > 0; i--) {
+        const struct partition *level = &sets->levels[i - 1].partition;
+        if (level->count > of->count && probe_partition_refines(level, of) &&
+            probe_partition_largest(level) == largest) {
+            probe_sets_drop(sets, i - 1);
+        }
+    }
+}
+
+static int accept(struct sets *sets, const struct partition *of, const double *shares,
+                  uint32_t least)
+{
+    FREED_BY(probe_partition_free) struct partition groups = {0};
+    TRY(probe_partition_copy(of, &groups));
+    /* Where a level lies inside all groups stay: one large one would stand beside the small ones
+     * inside of the others as their like. */
+    if (probe_sets_inner_of(sets, of) == &sets->cores) {
+        TRY(keep_groups(&groups, shares));
+    }
+    if (probe_partition_largest(of) == 2) {
+        TRY(probe_sets_adopt_cores(sets, of, shares[least]));
+    }
+    const struct partition kept = groups;
+    if (probe_sets_insert(sets, &groups, shares[least])) {
+        drop_parts(sets, &kept);
+    }
+    return 0;
+}
+
+int probe_sets_try(struct sets *sets, const struct partition *of)
+{
+    const struct partition *inner = probe_sets_inner_of(sets, of);
+    FREED double *shares = malloc(of->count * sizeof *shares);
+    uint32_t least = 0;
+    bool meet = true, none;
+    TRY(shares ? 0 : -ENOMEM);
+    for (uint32_t u = 0; u < of->count; u++) {
+        if (probe_late(sets->probe)) {
+            return 0; /* nothing can be said of some groups */
+        }
+        TRY(probe_sets_loss(sets, inner, of, u, &shares[u]));
+        least = shares[u] < shares[least] ? u : least;
+    }
+    if (shares[least] >= PROBE_MEMORY_COLLISION) {
+        return 0;
+    }
+    TRY(probe_sets_members(sets, of, least, NULL, &meet, &none));
+    return meet && !probe_late(sets->probe) ? accept(sets, of, shares, least) : 0;
+}
+
 /* -- a domain -- */
 
 /* Joins to the domain of the one all units that gain little beside the busy ones. */
@@ -225,7 +473,7 @@ static int join_members(struct search *search, uint32_t one, bool *busy, double 
         const uint32_t unit = search->list[k];
         bool member = busy[unit];
         if (unit != one && !member && is_single(search, unit)) {
-            TRY(probe_search_ask(search, busy, gain, unit, &member));
+            TRY(ask_member(search, busy, gain, unit, &member));
         }
         if (member && unit != one) {
             search->group[unit] = search->group[one];
@@ -263,7 +511,7 @@ static int find_domain(struct search *search, uint32_t one)
     FREED bool *busy = calloc(search->units->count, sizeof *busy);
     double gain = 1;
     search->known[one] = true;
-    TRY(busy ? probe_search_fill(search, one, busy, &gain) : -ENOMEM);
+    TRY(busy ? fill_domain(search, one, busy, &gain) : -ENOMEM);
     if (gain >= search->limit) {
         return 0;
     }
@@ -315,9 +563,9 @@ static int search_inside(struct sets *sets, const struct partition *units,
                          const struct partition *outer, uint32_t outer_unit,
                          struct partition *merged, double *least)
 {
-    FREED_BY(probe_search_stop) struct search search = {0};
+    FREED_BY(search_stop) struct search search = {0};
     double share = 0;
-    TRY(probe_search_start(&search, sets, units, outer, outer_unit));
+    TRY(search_start(&search, sets, units, outer, outer_unit));
     if (!outer && probe_memory_is_large(sets->probe)) {
         FREED_BY(probe_partition_free) struct partition all = {0};
         TRY(probe_partition_one(sets->pus->count, &all));

@@ -22,14 +22,6 @@ struct probe_memory {
     bool searched;       /* pairs and sets to the end: there are no more levels */
 };
 
-/* Overhead levels from the bandwidth of every pair (by probe_pair_index(), of the slower one);
- * `reference` is that of one PU alone, `spread` the relative deviation of one figure (layers.h).
- * level_of[k]: the level of each pair, PAIR_NONE where it does not collide. Levels come without
- * scaling. 0 or -ENOMEM. */
-int probe_memory_levels(const struct profile_set *pus, double reference,
-                        const double *pair_bytes_per_s, double spread, uint32_t *level_of,
-                        struct profile_memory *out);
-
 /* `last_level_bytes`: the largest cache, declared or measured. */
 int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out,
                  struct servet_error *error);

@@ -2,25 +2,39 @@
  * and are pairs asked no more often than that takes? */
 #include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
-#include "probes/memory/rounds.h"
+#include "probes/pairs/partition.h"
 #include "probes/pairs/stopping.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
-/* "0-1 2-3, 0-3": the levels of so many PUs whose pairs copy at such rates, of such a reference. */
-static const char *levels_of(size_t pus, double reference, double (*rate)(size_t i, size_t j))
+static const double alone = 2.55e9;
+/* The rate that each of two PUs gets beside the other. */
+static double (*pair_rate)(uint32_t low, uint32_t high);
+
+static int copy_of_pairs(struct machine *machine, const struct machine_copy *what,
+                         const uint32_t *pus, size_t count, double *rates)
 {
-    uint32_t level_of[16 * 15 / 2];
-    double rates[16 * 15 / 2];
-    const struct profile_set all = set_of(formatted("0-%zu", pus - 1));
-    FREED_BY(probe_memory_free) struct probe_memory found = {0};
-    const char *text = "";
-    for (size_t i = 0; i < pus; i++) {
-        for (size_t j = i + 1; j < pus; j++) {
-            rates[probe_pair_index(pus, i, j)] = rate(i, j);
-        }
+    (void)machine, (void)what;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t other = pus[(i ^ 1) < count ? i ^ 1 : i];
+        rates[i] = pus[i] == other  ? alone
+                   : pus[i] < other ? pair_rate(pus[i], other)
+                                    : pair_rate(other, pus[i]);
     }
-    ck_assert_int_eq(probe_memory_levels(&all, reference, rates, 0.01, level_of, &found.memory), 0);
+    return 0;
+}
+
+/* "0-1 2-3, 0-3": the levels of so many PUs whose pairs copy at such rates. */
+static const char *levels_of(size_t pus, double (*rate)(uint32_t, uint32_t))
+{
+    struct machine machine;
+    FREED_BY(probe_memory_free) struct probe_memory found;
+    const char *text = "";
+    open_machine_with(&machine, 1, "'pus': '0-%zu'", pus - 1);
+    replace_operations(&machine)->copy = copy_of_pairs;
+    pair_rate = rate;
+    struct probe probe = {.machine = &machine, .seed = 1};
+    ck_assert_int_eq(probe_memory(&probe, 8u << 20, &found, NULL), 0);
     for (size_t i = 0; i < found.memory.level_count; i++) {
         const struct profile_memory_level *level = &found.memory.levels[i];
         text = formatted("%s%s%s: %.1f", text, i ? ", " : "", lists_of(&level->collisions),
@@ -30,65 +44,59 @@ static const char *levels_of(size_t pus, double reference, double (*rate)(size_t
 }
 
 /* Pm = (0,1), (0,2), (3,4), (3,5) and their completions: {0,1,2} and {3,4,5} */
-static double of_the_paper(size_t i, size_t j)
+static double of_the_paper(uint32_t low, uint32_t high)
 {
-    return i / 3 == j / 3 ? 2.0e9 + 1e7 * (double)i : 3.5e9;
+    return low / 3 == high / 3 ? 2.0e9 + 1e7 * low : alone;
 }
 
 TEST(the_papers_example_gives_two_groups)
 {
-    ck_assert_str_eq(levels_of(6, 3.5e9, of_the_paper), "0-2 3-5: 2.0");
+    ck_assert_str_eq(levels_of(6, of_the_paper), "0-2 3-5: 2.0");
 }
 
 /* Finis Terrae: bus mates (0-3, 4-7) collide worst, cell mates (0-7) less, the other cell (8-15)
  * not at all. */
-static double of_finis_terrae(size_t i, size_t j)
+static double of_finis_terrae(uint32_t low, uint32_t high)
 {
-    return i / 4 == j / 4 ? 1.1e9 : i / 8 == j / 8 ? 1.9e9 : 2.5e9;
+    return low / 4 == high / 4 ? 1.1e9 : low / 8 == high / 8 ? 1.9e9 : 2.5e9;
 }
 
 TEST(levels_are_worst_first_and_nest)
 {
-    ck_assert_str_eq(levels_of(16, 2.55e9, of_finis_terrae),
-                     "0-3 4-7 8-11 12-15: 1.1, 0-7 8-15: 1.9");
+    ck_assert_str_eq(levels_of(16, of_finis_terrae), "0-3 4-7 8-11 12-15: 1.1, 0-7 8-15: 1.9");
 }
 
-static double of_noise(size_t i, size_t j)
+static double of_noise(uint32_t low, uint32_t high)
 {
-    static const double rates[] = {9.3e9, 9.6e9, 9.1e9};
-    return rates[i + j - 1];
+    return (0.96 - 0.02 * (low + high - 1)) * alone;
 }
 
 TEST(small_differences_are_no_collision)
 {
-    ck_assert_str_eq(levels_of(3, 1e10, of_noise), "");
+    ck_assert_str_eq(levels_of(3, of_noise), "");
 }
 
-/* -- PUs that are far from all memory, where the time ends while they are asked -- */
+/* -- a PU that is far from all memory, where the time ends while they are asked -- */
 
-static const double usual = 1e10, far = 4e9;
-
-/* PU 0 gets little alone; there is no time for PU 1. */
-static int copy_of_the_first(struct machine *machine, const struct machine_copy *what,
-                             const uint32_t *pus, size_t count, double *rates)
+static int copy_of_the_first_two(struct machine *machine, const struct machine_copy *what,
+                                 const uint32_t *pus, size_t count, double *rates)
 {
-    (void)machine, (void)what, (void)count;
-    rates[0] = far;
-    return pus[0] == 0 ? 0 : -ETIME;
+    (void)machine, (void)what;
+    rates[0] = pus[0] == 0 ? alone : alone / 2;
+    return pus[0] < 2 && count == 1 ? 0 : -ETIME;
 }
 
 TEST(a_pu_is_scaled_though_there_is_no_time_for_the_next)
 {
     struct machine machine;
-    FREED_BY(probe_memory_rounds_free) struct memory_rounds rounds;
+    FREED_BY(probe_memory_free) struct probe_memory found;
     open_machine_of("two-packages", &machine);
-    replace_operations(&machine)->copy = copy_of_the_first;
+    replace_operations(&machine)->copy = copy_of_the_first_two;
     struct probe probe = {.machine = &machine};
-    ck_assert_int_eq(probe_memory_rounds_init(&rounds, &probe, 1u << 20), 0);
-    rounds.alone[rounds.alone_count++] = usual;
-    ck_assert_int_eq(probe_memory_rounds_alone(&rounds), 0);
-    ck_assert_double_eq_tol(far * rounds.scale[0], usual, 1);
-    ck_assert(rounds.scale[1] == 1);
+    ck_assert_int_eq(probe_memory(&probe, 8u << 20, &found, NULL), 0);
+    ck_assert_double_eq_tol(found.memory.reference_bytes_per_s, alone, 1);
+    ck_assert_uint_ge(found.memory.quality.repetitions, 2);
+    ck_assert_double_eq_tol(found.memory.quality.spread, 0, 1e-9);
 }
 
 /* -- how often a pair is asked -- */

@@ -440,12 +440,6 @@ TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
         ck_assert_double_ge(cell->scaling[i].bytes_per_s, 0.97 * cell->scaling[1].bytes_per_s);
     }
     probe_machine_close(&machine);
-    uint32_t bus[] = {0, 0, 1, 1, 2, 2}, core[] = {0, 1, 2, 3, 4, 5};
-    struct partition inner[] = {{.unit = core}, {.unit = bus}};
-    size_t order[] = {0, 1, 2, 3, 4, 5};
-    const size_t expected[] = {0, 2, 4, 1, 3, 5};
-    probe_scaling_order(order, 6, &(struct partitions){inner, 2});
-    ck_assert_mem_eq(order, expected, sizeof expected);
 }
 
 TEST(partitions_merge_refine_and_dissolve)
