@@ -436,6 +436,9 @@ TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
     const struct profile_memory_level *cell = level_of("0-7");
     ck_assert_ptr_nonnull(cell);
     ck_assert_uint_ge(cell->scaling_count, 4);
+    /* two of one bus would get less than two of two, and the third no more than the second */
+    ck_assert_double_ge(cell->scaling[1].bytes_per_s,
+                        1.05 * level_of("0-3")->scaling[1].bytes_per_s);
     for (size_t i = 2; i < cell->scaling_count; i++) {
         ck_assert_double_ge(cell->scaling[i].bytes_per_s, 0.97 * cell->scaling[1].bytes_per_s);
     }
