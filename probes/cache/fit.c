@@ -233,19 +233,16 @@ static void cache_fit_descend(const struct cache_terms *terms, struct cache_solu
 
 static int cache_fit_select(const struct cache_terms *terms, struct cache_solution *out)
 {
-    struct cache_knees *knees;
-    struct cache_solution one = {.count = 0};
-    TRY(probe_cache_knees_find(terms, &knees));
-    cache_fit_settle(terms, &one);
-    *out = one;
-    for (size_t count = 1; count <= CACHE_KNEES_MAX; count++) {
-        if (!probe_cache_knees_get(knees, count, &one)) {
-            continue;
+    struct cache_solution starts[CACHE_KNEES_MAX];
+    *out = (struct cache_solution){.count = 0};
+    TRY(probe_cache_knees(terms, starts));
+    cache_fit_settle(terms, out);
+    for (size_t i = 0; i < CACHE_KNEES_MAX; i++) {
+        if (starts[i].count > 0) {
+            cache_fit_descend(terms, &starts[i]);
+            *out = starts[i].objective < out->objective ? starts[i] : *out;
         }
-        cache_fit_descend(terms, &one);
-        *out = one.objective < out->objective ? one : *out;
     }
-    probe_cache_knees_free(knees);
     return 0;
 }
 

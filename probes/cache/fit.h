@@ -86,12 +86,10 @@ struct cache_solution {
     double objective;
 };
 
-/* The best curve of `knees` knees one after the other, as a start. False: there is none. */
-struct cache_knees;
-int probe_cache_knees_find(const struct cache_terms *terms, struct cache_knees **out);
-bool probe_cache_knees_get(const struct cache_knees *knees, size_t count,
-                           struct cache_solution *out);
-void probe_cache_knees_free(struct cache_knees *knees);
+/* The best curves of 1, 2, 3 … knees one after the other, as starts; of count 0 where there is none.
+ * 0 or -ENOMEM. */
+int probe_cache_knees(const struct cache_terms *terms,
+                      struct cache_solution starts[CACHE_KNEES_MAX]);
 
 /* Calls `visit` with every candidate for the level at `at`, between its neighbours. `coarse`: of
  * shared caches only some shapes. */

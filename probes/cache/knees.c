@@ -56,6 +56,15 @@ struct cache_knees {
     struct cache_knees_step *steps;
 };
 
+static void cache_knees_free(struct cache_knees *knees)
+{
+    free(knees->y);
+    free(knees->base);
+    free(knees->sums);
+    free(knees->shares);
+    free(knees->steps);
+}
+
 static double cache_knees_size(const struct cache_knees *knees, size_t size)
 {
     return knees->bytes[0] * exp2((double)(1 + size) / SIZE_STEPS);
@@ -218,19 +227,9 @@ static int cache_knees_fill(struct cache_knees *knees, const struct cache_terms 
     return 0;
 }
 
-int probe_cache_knees_find(const struct cache_terms *terms, struct cache_knees **out)
-{
-    *out = calloc(1, sizeof **out);
-    int rc = *out ? cache_knees_fill(*out, terms) : -ENOMEM;
-    if (rc < 0) {
-        probe_cache_knees_free(*out);
-    }
-    return rc;
-}
-
 /* The curve is flat from the last knee's last point on. */
-bool probe_cache_knees_get(const struct cache_knees *knees, size_t count,
-                           struct cache_solution *out)
+static bool cache_knees_get(const struct cache_knees *knees, size_t count,
+                            struct cache_solution *out)
 {
     const struct cache_knees_base *all = &knees->base[knees->points];
     double least = INFINITY;
@@ -253,14 +252,14 @@ bool probe_cache_knees_get(const struct cache_knees *knees, size_t count,
     return least < INFINITY;
 }
 
-void probe_cache_knees_free(struct cache_knees *knees)
+int probe_cache_knees(const struct cache_terms *terms,
+                      struct cache_solution starts[CACHE_KNEES_MAX])
 {
-    if (knees) {
-        free(knees->y);
-        free(knees->base);
-        free(knees->sums);
-        free(knees->shares);
-        free(knees->steps);
+    FREED_BY(cache_knees_free) struct cache_knees knees = {0};
+    TRY(cache_knees_fill(&knees, terms));
+    for (size_t count = 1; count <= CACHE_KNEES_MAX; count++) {
+        struct cache_solution *start = &starts[count - 1];
+        start->count = cache_knees_get(&knees, count, start) ? count : 0;
     }
-    free(knees);
+    return 0;
 }

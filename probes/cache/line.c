@@ -4,10 +4,11 @@
 
 #include <math.h>
 
-/* -- the first level's line -- */
+/* -- the first level's line, without looking at a declared figure -- */
 
-/* By chases that take milliseconds; no physical address is needed since first levels are indexed
- * virtually. */
+/* In a working set 4/3 as large as the cache lines miss. Nodes closer together than a line share one,
+ * so the latency rises with their distance until that is the line size. The chases take
+ * milliseconds; no physical address is needed since first levels are indexed virtually. */
 
 enum {
     TRIALS = 5,    /* a busy sibling took of the cache in up to four of six trials */
@@ -19,22 +20,21 @@ static const double plateau = 0.92;
  * the plateau it is that: half a line of a usual policy reaches 0.5 to 0.7. */
 static const double near_plateau = 0.8;
 
-uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, uint32_t declared)
+/* Out of latencies by distance, which doubles; 0 where they reach no plateau before the last two.
+ * The declared line (0: not known) where it is next to that and the latencies hardly tell the two
+ * apart. */
+static uint32_t infer_line(const uint32_t *distances, const double *seconds, double hit_s,
+                           uint32_t declared)
 {
-    const uint32_t *distances = curve->distances;
-    const double *seconds = curve->seconds;
-    if (curve->count < 3) {
-        return 0;
-    }
-    double level = (seconds[curve->count - 1] + seconds[curve->count - 2]) / 2;
+    const double level = (seconds[DISTANCES - 1] + seconds[DISTANCES - 2]) / 2;
+    size_t i = 0;
     if (level < probe_cache_least_rise * hit_s) {
         return 0;
     }
-    size_t i = 0;
-    while (i + 2 < curve->count && seconds[i] - hit_s < plateau * (level - hit_s)) {
+    while (i + 2 < DISTANCES && seconds[i] - hit_s < plateau * (level - hit_s)) {
         i++;
     }
-    if (i == 0 || i + 2 >= curve->count) {
+    if (i == 0 || i + 2 >= DISTANCES) {
         return 0; /* flat from the first distance on, or no plateau: nothing was seen */
     }
     for (size_t j = i - 1; j <= i + 1; j++) {
@@ -75,9 +75,8 @@ static int measure_line(struct probe *probe, uint32_t pu, struct probe_cache_lev
             seconds[i] = fmin(seconds[i], once);
         }
     }
-    const struct probe_line_curve curve = {distances, seconds, DISTANCES};
     first->line_bytes =
-        probe_line_infer(&curve, first->seconds, probe_line_first(probe->machine, pu));
+        infer_line(distances, seconds, first->seconds, probe_line_first(probe->machine, pu));
     return 0;
 }
 

@@ -1,12 +1,86 @@
 /* The measuring plan of a latency curve: which sizes, how often, how far apart in time, and what
- * is left out when the time is short. Where the curve ends is decided in extent.c, levels are
- * fitted in fit.c; the line size is measured in line.c. */
+ * is left out when the time is short. Levels are fitted in fit.c, the line size is measured in
+ * line.c. */
 #include "probes/cache/probe.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* -- one load: what every figure of this folder is made of -- */
+
+/* Nodes are CACHE_NODE_LARGE from here on, where building the cycle would cost more than measuring
+ * it. */
+static const size_t large_from = 16u << 20;
+
+int probe_cache_load(struct probe *probe, uint32_t pu, struct machine_traversal what,
+                     double *seconds)
+{
+    what.warm_passes = MACHINE_WARM_PASSES;
+    what.seed = what.seed ? what.seed : ++probe->seed;
+    return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
+}
+
+int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, uint64_t seed,
+                      double *seconds)
+{
+    const struct machine_traversal what = {.bytes = bytes,
+                                           .stride_bytes = bytes >= large_from ? CACHE_NODE_LARGE
+                                                                               : MACHINE_NODE_BYTES,
+                                           .pages = machine_pages(probe->machine),
+                                           .seed = seed};
+    return probe_cache_load(probe, pu, what, seconds);
+}
+
+/* -- where the curve ends -- */
+
+/* What is declared says how far to look at first; what nobody declared, or declared too small, shows
+ * in one working set several times larger: where loads take longer there, the curve has not come to
+ * memory, and goes on. One look costs less than the curve up to there would on each of the many
+ * machines where nothing comes. */
+static const size_t largest_bytes =
+    (size_t)768
+    << 20; /* three times the largest L3 slice group built so far (256 MiB of one CCD) */
+static const size_t least_span =
+    64u << 20; /* measure at least up to here: some L3 is effective at twice its declared size */
+/* Times the largest declared cache: the plateau of memory must be seen. A look goes so much
+ * farther: what is declared half as large, or not at all, has its plateau of memory there. */
+static const double farther = 3;
+/* So many times as long is no plateau yet. A smaller rise than a level's, since a knee of which
+ * only the foot is seen is told too small: 71,680 KiB as 61,440 where it was 1.17 times, 53,248 as
+ * 44,032 at 1.21. Page walks of 4 KiB pages make up to 1.13 of a virtual Zen 4. */
+static const double no_plateau = 1.15;
+
+/* Interference only slows down: of so many samples the fastest counts. */
+enum { FAR_SAMPLES = 3 };
+
+/* The pool is larger than the working set. */
+static size_t memory_for(const struct machine *machine)
+{
+    return machine->memory_limit_bytes / 2;
+}
+
+/* The declared sizes only say how far to look; without any, as far as memory lets us. */
+static size_t end_of(const struct probe *probe, bool *cut_short)
+{
+    const struct machine *machine = probe->machine;
+    double declared = farther * (double)probe_cache_declared_largest(probe_cache_declared(machine));
+    size_t wanted = declared > 0 ? (size_t)fmax(declared, (double)least_span) : largest_bytes / 2;
+    wanted = wanted < largest_bytes ? wanted : largest_bytes;
+    wanted = probe->largest_bytes ? probe->largest_bytes : wanted;
+    *cut_short = memory_for(machine) < wanted;
+    return *cut_short ? memory_for(machine) : wanted;
+}
+
+static size_t far_beyond(const struct probe *probe, size_t end)
+{
+    const double most = fmin((double)largest_bytes, (double)memory_for(probe->machine));
+    const double far = fmin(farther * (double)end, most);
+    return probe->largest_bytes > 0 || far <= (double)end ? 0 : (size_t)far;
+}
+
+/* -- the plan -- */
 
 /* The measuring plan; figures from trials on virtual Zen 5 and Cascade Lake machines unless said
  * otherwise. */
@@ -254,17 +328,46 @@ static int conclude_fits(const struct measurement *m, struct cache_level_fit *fi
                                    rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
 }
 
+/* The fastest of some loads in so many bytes, or (`extra`) the least that translation takes there. */
+static int least_of(struct probe *probe, const struct measurement *m, size_t bytes, bool extra,
+                    double *seconds)
+{
+    *seconds = INFINITY;
+    for (int i = 0; i < FAR_SAMPLES; i++) {
+        double one;
+        TRY(extra ? probe_tlb_extra(probe, m->pu, bytes, m->line_bytes, &one)
+                  : probe_cache_point(probe, m->pu, bytes, 0, &one));
+        *seconds = fmin(*seconds, one);
+    }
+    return 0;
+}
+
+/* Does a load take so much longer far out than at the end that memory's plateau is not in sight?
+ * Page tables fall out of the caches where much memory is visited, and TLBs reach as far as they do:
+ * what translation takes longer than up to the end is no level's. */
+static int look_beyond(const struct measurement *m, size_t far, bool *goes_on)
+{
+    double end_s, far_s, end_tlb_s = 0, far_tlb_s = 0;
+    struct probe apart = *m->probe; /* whose seeds are others than those that count up */
+    apart.seed = (m->probe->seed << 32) - m->end;
+    TRY(least_of(&apart, m, m->end, false, &end_s));
+    TRY(least_of(&apart, m, far, false, &far_s));
+    if (far_s >= no_plateau * end_s) {
+        TRY(least_of(&apart, m, m->end, true, &end_tlb_s));
+        TRY(least_of(&apart, m, far, true, &far_tlb_s));
+    }
+    *goes_on = far_s - fmax(0, far_tlb_s - end_tlb_s) >= no_plateau * end_s;
+    return 0;
+}
+
 /* The curve goes on where a look shows that it should, octave by octave: a level that nobody
  * declared ends somewhere before what was looked at. */
 static int extend(struct measurement *m, bool looks)
 {
-    struct probe *probe = m->probe;
-    const size_t far = probe_cache_far(probe, m->end);
+    const size_t far = far_beyond(m->probe, m->end);
     bool goes_on = far > 0;
     while (goes_on && m->end < far && seconds_left(m, true) > 0) {
-        const struct cache_far beyond = {m->end, far, m->line_bytes};
-        TRY(probe_error(m->error, probe_cache_goes_on(probe, m->pu, &beyond, &goes_on),
-                        "measuring cache sizes"));
+        TRY(probe_error(m->error, look_beyond(m, far, &goes_on), "measuring cache sizes"));
         const size_t first = m->samples->count;
         m->end = !goes_on ? m->end : 2 * m->end < far ? 2 * m->end : far;
         make_grid(m->samples, m->end, looks ? CACHE_FEW_EACH : 1);
@@ -363,7 +466,7 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
     struct measurement m = {.probe = probe,
                             .pu = pu,
                             .begun_s = probe_elapsed(probe),
-                            .end = probe_cache_end(probe, &result.cut_short),
+                            .end = end_of(probe, &result.cut_short),
                             .samples = samples,
                             .result = &result,
                             .error = error};

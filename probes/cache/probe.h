@@ -76,22 +76,6 @@ int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, uint64_t s
                       double *seconds);
 void probe_cache_free(struct probe_cache *result);
 
-/* Where the curve ends by what is declared, or by the user's limit, in bytes; `cut_short`: memory
- * does not allow it. */
-size_t probe_cache_end(const struct probe *probe, bool *cut_short);
-/* The working set that tells whether a curve that ends there should go on; 0: there is none. */
-size_t probe_cache_far(const struct probe *probe, size_t end);
-struct cache_far {
-    /* bytes */
-    size_t end, far;
-    /* of the first level; 0: not known */
-    uint32_t line_bytes;
-};
-/* Does a load take so much longer far out than at the end that memory's plateau is not in sight,
- * beside what translation takes? 0 or the machine's -errno. */
-int probe_cache_goes_on(const struct probe *probe, uint32_t pu, const struct cache_far *far,
-                        bool *goes_on);
-
 /* What the system declares; NULL: nothing. */
 const struct profile_class *probe_cache_declared(const struct machine *machine);
 
@@ -120,24 +104,7 @@ int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
 int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,
                              struct servet_error *error);
 
-/* -- line -- */
-
-/* The line size of the first level, without looking at a declared figure: in a working set 4/3 as
- * large as the cache lines miss. Nodes closer together than a line share one, so the latency rises
- * with their distance until that is the line size. */
-
-/* Latencies by distance of the nodes (ascending, doubling). */
-struct probe_line_curve {
-    const uint32_t *distances; /* bytes */
-    const double *seconds;
-    size_t count;
-};
-
 /* The line size that is declared of the first of the PU's caches that has one; 0: of none. */
 uint32_t probe_line_first(const struct machine *machine, uint32_t pu);
-
-/* Line size out of latencies; 0 where they reach no plateau before the last two. The declared one
- * (0: not known) where it is next to that and the latencies hardly tell the two apart. */
-uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, uint32_t declared);
 
 #endif

@@ -23,39 +23,7 @@ static double random_fixed_point(double lines, uint32_t ways)
     return miss;
 }
 
-/* Near the number of ways the formula is wrong by up to half (it forgets that of the other lines
- * one more is missing while this one is there): with one line too many 1/K, not 2/(K + 1), which
- * moves a size by a twentieth. There the set is played through. */
-static double random_played(uint32_t lines, uint32_t ways)
-{
-    enum { WARM_TURNS = 8, VISITS = 24576 }; /* a share of 0.1 is then off by 3 % */
-    if (lines > 4 * ways) {
-        return random_fixed_point(lines, ways);
-    }
-    struct random random = {lines * (uint64_t)LINES_MAX + ways};
-    uint32_t held[WAYS_MAX], misses = 0;
-    bool here[LINES_MAX + 1] = {false};
-    const uint32_t turns = WARM_TURNS + VISITS / lines;
-    for (uint32_t way = 0; way < ways; way++) {
-        held[way] = way;
-        here[way] = true;
-    }
-    for (uint32_t turn = 0; turn < turns; turn++) {
-        for (uint32_t line = 0; line < lines; line++) {
-            if (here[line]) {
-                continue;
-            }
-            uint32_t way = (uint32_t)random_below(&random, ways);
-            here[held[way]] = false;
-            here[line] = true;
-            held[way] = line;
-            misses += turn >= WARM_TURNS;
-        }
-    }
-    return (double)misses / ((double)lines * (turns - WARM_TURNS));
-}
-
-/* -- pseudo-LRU: no formula is known, so one set is played through -- */
+/* -- pseudo-LRU -- */
 
 static bool is_tree(uint32_t ways)
 {
@@ -96,49 +64,24 @@ uint32_t probe_cache_plru_victim(uint64_t bits, uint32_t ways)
     return way;
 }
 
-struct plru {
-    uint32_t ways;
-    uint64_t lines[WAYS_MAX]; /* number + 1; 0: empty */
-    uint64_t bits;
-};
-
-static bool plru_visit(struct plru *set, uint64_t line)
-{
-    uint32_t way = 0;
-    while (way < set->ways && set->lines[way] != line) {
-        way++;
-    }
-    bool hit = way < set->ways;
-    if (!hit) {
-        for (way = 0; way < set->ways && set->lines[way] != 0; way++) {
-        }
-        way = way < set->ways ? way : probe_cache_plru_victim(set->bits, set->ways);
-        set->lines[way] = line;
-    }
-    probe_cache_plru_touch(&set->bits, set->ways, way);
-    return hit;
-}
-
-/* In whatever order the lines of a set are visited, it is the same in every turn: they may be
- * numbered by it. */
-static double plru_played(uint32_t lines, uint32_t ways)
-{
-    enum { WARM_TURNS = 16, TURNS = 16 };
-    struct plru set = {.ways = ways};
-    uint32_t misses = 0;
-    for (uint32_t turn = 0; turn < WARM_TURNS + TURNS; turn++) {
-        for (uint64_t line = 1; line <= lines; line++) {
-            misses += !plru_visit(&set, line) && turn >= WARM_TURNS;
-        }
-    }
-    return (double)misses / ((double)lines * TURNS);
-}
-
-/* -- ages: played through as well -- */
+/* -- a set that is played through -- */
 
 enum { OLDEST = 3, AGE_OF_NEW = 1 };
 
-/* Ways, as bits, by age: all grow older until one is of the oldest. */
+/* In whatever order the lines of a set are visited, it is the same in every turn: they may be
+ * numbered by it, from 1. Line 0 is a stranger's, or none. */
+struct played {
+    enum cache_policy policy;
+    uint32_t ways;
+    uint16_t held[WAYS_MAX];    /* lines */
+    uint8_t way[LINES_MAX + 1]; /* by line: 1 + its way; 0: not here */
+    uint64_t bits;              /* of CACHE_PLRU */
+    uint32_t
+        of_age[OLDEST + 1]; /* of CACHE_AGED, ways, as bits; of the oldest there is always one */
+    struct random *random;
+};
+
+/* All grow older until one is of the oldest. */
 static void grow_older(uint32_t of_age[OLDEST + 1])
 {
     while (of_age[OLDEST] == 0) {
@@ -147,67 +90,92 @@ static void grow_older(uint32_t of_age[OLDEST + 1])
     }
 }
 
-/* Two ways or more. Line 0 is a stranger's. */
-struct aged {
-    uint32_t of_age[OLDEST + 1]; /* ways, as bits; of the oldest there is always one */
-    uint16_t held[WAYS_MAX];     /* lines */
-    uint8_t way[LINES_MAX + 1];  /* by line: 1 + its way; 0: not here */
-};
+/* Nothing is drawn while ages are played: a set stays in the round that its first contents lead to,
+ * and which lines those were, and how old, nobody knows. So it begins with strangers' lines of any
+ * age. A random one begins full. */
+static struct played begin_set(enum cache_policy policy, uint32_t ways, struct random *random)
+{
+    struct played set = {.policy = policy, .ways = ways, .random = random};
+    for (uint32_t way = 0; way < ways && policy == CACHE_AGED; way++) {
+        set.of_age[random_below(random, OLDEST + 1)] |= 1U << way;
+    }
+    for (uint32_t way = 0; way < ways && policy == CACHE_RANDOM; way++) {
+        set.held[way] = (uint16_t)(way + 1);
+        set.way[way + 1] = (uint8_t)(way + 1);
+    }
+    if (policy == CACHE_AGED) {
+        grow_older(set.of_age);
+    }
+    return set;
+}
 
-static bool aged_visit(struct aged *set, uint16_t line)
+static uint32_t victim_of(const struct played *set)
+{
+    uint32_t free_way = 0;
+    if (set->policy == CACHE_RANDOM) {
+        return (uint32_t)random_below(set->random, set->ways);
+    }
+    if (set->policy == CACHE_AGED) {
+        return (uint32_t)__builtin_ctz(set->of_age[OLDEST]);
+    }
+    while (free_way < set->ways && set->held[free_way] != 0) {
+        free_way++;
+    }
+    return free_way < set->ways ? free_way : probe_cache_plru_victim(set->bits, set->ways);
+}
+
+static void use_way(struct played *set, uint32_t way, bool hit)
+{
+    if (set->policy == CACHE_PLRU) {
+        probe_cache_plru_touch(&set->bits, set->ways, way);
+    } else if (set->policy == CACHE_AGED) {
+        for (int age = 0; age <= OLDEST; age++) {
+            set->of_age[age] &= ~(1U << way);
+        }
+        grow_older(set->of_age);
+        set->of_age[hit ? 0 : AGE_OF_NEW] |= 1U << way;
+    }
+}
+
+static bool visit(struct played *set, uint16_t line)
 {
     const bool hit = set->way[line] != 0;
-    const int way = hit ? set->way[line] - 1 : __builtin_ctz(set->of_age[OLDEST]);
+    const uint32_t way = hit ? set->way[line] - 1u : victim_of(set);
     if (!hit) {
         set->way[set->held[way]] = 0;
         set->held[way] = line;
         set->way[line] = (uint8_t)(way + 1);
     }
-    for (int age = 0; age <= OLDEST; age++) {
-        set->of_age[age] &= ~(1U << way);
-    }
-    grow_older(set->of_age);
-    set->of_age[hit ? 0 : AGE_OF_NEW] |= 1U << way;
+    use_way(set, way, hit);
     return hit;
 }
 
-/* Nothing is drawn while it is played: a set stays in the round that its first contents lead to,
- * and which lines those were, and how old, nobody knows. So a set begins with strangers' lines of
- * any age; what is told is the mean of many. */
-static struct aged aged_begun(uint32_t ways, struct random *random)
+/* Of ages the mean of many sets, which stays what it is after a dozen turns or so (of 16 ways and 17
+ * lines 0.22 of the visits miss, after two turns 0.73); a set that never hits once the strangers are
+ * gone never will. Of random ways as many visits as it takes for a share of 0.1 to be off by 3 %. */
+static double played_miss(enum cache_policy policy, uint32_t lines, uint32_t ways)
 {
-    struct aged set = {0};
-    for (uint32_t way = 0; way < ways; way++) {
-        set.of_age[random_below(random, OLDEST + 1)] |= 1U << way;
-    }
-    grow_older(set.of_age);
-    return set;
-}
-
-/* After a dozen turns or so the mean of all sets stays what it is (of 16 ways and 17 lines 0.22 of
- * the visits miss, after two turns 0.73). A set that never hits once the strangers are gone never
- * will. */
-static double aged_played(uint32_t lines, uint32_t ways)
-{
-    enum { SETS = 48, HOPELESS_FROM = 8, WARM_TURNS = 16, TURNS = 16 };
+    enum { SETS = 48, HOPELESS_FROM = 8, TURNS = 16, RANDOM_WARM_TURNS = 8, RANDOM_VISITS = 24576 };
+    const bool is_random = policy == CACHE_RANDOM;
+    const uint32_t sets = policy == CACHE_AGED ? SETS : 1,
+                   warm = is_random ? RANDOM_WARM_TURNS : TURNS,
+                   turns = is_random ? RANDOM_VISITS / lines : TURNS;
     struct random random = {lines * (uint64_t)LINES_MAX + ways};
     uint32_t misses = 0;
-    for (int i = 0; i < SETS; i++) {
-        struct aged set = aged_begun(ways, &random);
+    for (uint32_t i = 0; i < sets; i++) {
+        struct played set = begin_set(policy, ways, &random);
         uint32_t missed = 0;
-        for (uint32_t turn = 0; turn < WARM_TURNS + TURNS; turn++) {
-            if (turn > HOPELESS_FROM && missed == lines) {
-                misses += turn < WARM_TURNS ? 0 : lines;
-                continue;
+        for (uint32_t turn = 0; turn < warm + turns; turn++) {
+            if (policy != CACHE_AGED || turn <= HOPELESS_FROM || missed < lines) {
+                missed = 0;
+                for (uint16_t line = 1; line <= lines; line++) {
+                    missed += !visit(&set, line);
+                }
             }
-            missed = 0;
-            for (uint16_t line = 1; line <= lines; line++) {
-                missed += !aged_visit(&set, line);
-            }
-            misses += turn < WARM_TURNS ? 0 : missed;
+            misses += turn < warm ? 0 : missed;
         }
     }
-    return (double)misses / ((double)lines * TURNS * SETS);
+    return (double)misses / ((double)lines * turns * sets);
 }
 
 /* -- predictions -- */
@@ -221,14 +189,14 @@ static double adaptive_miss(double lines, uint32_t ways)
     return 1 - (1 - 1.0 / ONE_IN) * (ways - 1.0) / lines;
 }
 
-/* Each set is played through once. */
+/* Each set is played through once. Near the number of ways the formula of random ones is wrong by up
+ * to half (it forgets that of the other lines one more is missing while this one is there): with one
+ * line too many 1/K, not 2/(K + 1), which moves a size by a twentieth. */
 static double remembered(enum cache_policy policy, uint32_t lines, uint32_t ways)
 {
-    static double (*const play[CACHE_POLICIES])(uint32_t lines, uint32_t ways) = {
-        [CACHE_PLRU] = plru_played, [CACHE_RANDOM] = random_played, [CACHE_AGED] = aged_played};
     static double known[CACHE_POLICIES][WAYS_MAX + 1][LINES_MAX + 1]; /* 0: not yet */
     double *miss = &known[policy][ways][lines];
-    *miss = *miss > 0 ? *miss : fmax(play[policy](lines, ways), 1e-9);
+    *miss = *miss > 0 ? *miss : fmax(played_miss(policy, lines, ways), 1e-9);
     return *miss;
 }
 
@@ -247,8 +215,9 @@ double probe_cache_set_miss(enum cache_policy policy, uint32_t ways, double line
         return lines >= 2.0 * ways || ways > WAYS_MAX ? 1
                                                       : remembered(policy, (uint32_t)lines, ways);
     case CACHE_RANDOM:
-        return lines > LINES_MAX || ways > WAYS_MAX ? random_fixed_point(lines, ways)
-                                                    : remembered(policy, (uint32_t)lines, ways);
+        return lines > LINES_MAX || lines > 4.0 * ways || ways > WAYS_MAX
+                   ? random_fixed_point(lines, ways)
+                   : remembered(policy, (uint32_t)lines, ways);
     default:
         return adaptive_miss(lines, ways);
     }

@@ -132,20 +132,23 @@ static double reference_at(const struct curve *curve, double pages)
     return curve->reference_s[i];
 }
 
-size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s,
-                       size_t count, double reach_pages[CACHE_TLBS_MAX],
-                       double seconds[CACHE_TLBS_MAX])
+struct reaches {
+    double pages[CACHE_TLBS_MAX], seconds[CACHE_TLBS_MAX]; /* smallest first */
+    size_t count;
+};
+
+/* Knees of the extra time by number of pages. */
+static struct reaches infer_reaches(const struct curve *curve)
 {
-    const double floor = 1e-4 * (double)count; /* squares of errors of 1 % are no evidence */
-    const struct curve curve = {pages, extra_s, reference_s, count};
-    const struct knees one = search(&curve, 1), two = search(&curve, 2);
+    const double floor = 1e-4 * (double)curve->count; /* squares of errors of 1 % are no evidence */
+    const struct knees one = search(curve, 1), two = search(curve, 2);
     const bool second = two.residual + floor < 0.6 * (one.residual + floor);
-    const struct knees best = refine_knees(&curve, second ? two : one);
-    size_t found = 0;
+    const struct knees best = refine_knees(curve, second ? two : one);
+    struct reaches found = {.count = 0};
     for (size_t i = 0; i < best.count; i++) {
-        if (best.cost[i] > least_share * reference_at(&curve, best.reach[i])) {
-            reach_pages[found] = best.reach[i];
-            seconds[found++] = best.cost[i];
+        if (best.cost[i] > least_share * reference_at(curve, best.reach[i])) {
+            found.pages[found.count] = best.reach[i];
+            found.seconds[found.count++] = best.cost[i];
         }
     }
     return found;
@@ -223,18 +226,12 @@ int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind,
     return 0;
 }
 
-struct reaches {
-    double pages[CACHE_TLBS_MAX], seconds[CACHE_TLBS_MAX];
-    size_t count;
-};
-
 /* Out of the passes from `first` on. The least time of the lines spread over pages, and the middle
  * one of the same lines side by side: those lie in few pages, and as these fall, caches hold more
  * or fewer of them. The least of both made levels up out of the best of several falls. */
 static struct reaches infer_of(const struct probe_tlb_times *times, uint32_t first, uint32_t end)
 {
     double extra[TLB_POINTS_MAX], reference[TLB_POINTS_MAX], side_by_side[TLB_PASSES_MAX];
-    struct reaches found;
     for (size_t i = 0; i < times->count; i++) {
         double spread = INFINITY;
         for (uint32_t pass = first; pass < end; pass++) {
@@ -244,9 +241,7 @@ static struct reaches infer_of(const struct probe_tlb_times *times, uint32_t fir
         reference[i] = profile_median_value(side_by_side, end - first);
         extra[i] = spread - reference[i];
     }
-    found.count =
-        probe_tlb_infer(times->pages, extra, reference, times->count, found.pages, found.seconds);
-    return found;
+    return infer_reaches(&(struct curve){times->pages, extra, reference, times->count});
 }
 
 /* Of the reach of each pass that is nearest to `pages`, if it is of the same level. Not known where

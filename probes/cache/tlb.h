@@ -25,12 +25,6 @@ struct probe_tlb {
     uint32_t repetitions;
 };
 
-/* Knees of the extra time by number of pages: reaches as numbers of pages, smallest first. Returns
- * how many. */
-size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s,
-                       size_t count, double reach_pages[CACHE_TLBS_MAX],
-                       double seconds[CACHE_TLBS_MAX]);
-
 #define TLB_POINTS_MAX (CACHE_STEPS_PER_OCTAVE * 11 + 1) /* octaves */
 #define TLB_PASSES_MAX (CACHE_SWEEPS + 1)
 

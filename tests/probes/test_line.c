@@ -36,24 +36,49 @@ TEST(lines_that_are_built_are_found)
     assert_line(32, 4, 64, "random", 4096);
 }
 
+/* -- latencies by distance: 8 bytes, 16 … 1 KiB -- */
+
+static const double *told;
+
+static int told_by_distance(struct machine *machine, const struct machine_traversal *what,
+                            const uint32_t *pus, size_t count, double *seconds)
+{
+    (void)machine, (void)pus, (void)count;
+    *seconds = told[__builtin_ctzll(what->stride_bytes) - 3] * 1e-9;
+    return 0;
+}
+
+static uint32_t line_told(const double *latencies, uint32_t declared)
+{
+    struct probe_cache caches = {
+        .count = 2, .levels = {{.size_bytes = 32768, .seconds = 1.2e-9}, {.seconds = 4.4e-9}}};
+    struct machine machine;
+    open_machine_with(&machine, 1,
+                      "{'servet_machine': 1, 'pus': '0', " SOME_CACHE
+                      ", 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}}");
+    machine.declared->classes[0].caches[0].line_bytes = declared;
+    replace_operations(&machine)->traverse = told_by_distance;
+    struct probe probe = {.machine = &machine, .seed = 1};
+    told = latencies;
+    ck_assert_int_eq(probe_cache_line(&probe, 0, &caches, NULL), 0);
+    return caches.levels[0].line_bytes;
+}
+
 TEST(a_cache_that_costs_nothing_to_miss_tells_nothing)
 {
-    const uint32_t distances[] = {8, 16, 32, 64, 128, 256};
-    const double flat[] = {1.2, 1.2, 1.21, 1.2, 1.22, 1.2}, steep[] = {1.4, 1.6, 2, 2.8, 4, 6};
-    const struct probe_line_curve nothing = {distances, flat, 6}, rising = {distances, steep, 6};
-    ck_assert_uint_eq(probe_line_infer(&nothing, 1.2, 64), 0);
-    ck_assert_uint_eq(probe_line_infer(&rising, 1.2, 64), 0);
+    const double flat[] = {1.2, 1.2, 1.21, 1.2, 1.22, 1.2, 1.2, 1.2},
+                 steep[] = {1.3, 1.4, 1.6, 2, 2.8, 4, 6, 9};
+    ck_assert_uint_eq(line_told(flat, 64), 0);
+    ck_assert_uint_eq(line_told(steep, 64), 0);
 }
 
 /* Half a line reaches half of the plateau; a disturbed one 0.88 of the last two distances. */
 TEST(a_declared_line_decides_between_neighbours_that_latencies_hardly_tell_apart)
 {
-    const uint32_t distances[] = {8, 16, 32, 64, 128, 256, 512};
-    const double disturbed[] = {1.3, 1.5, 2.2, 3.84, 4.15, 4.2, 4.2};
-    const double longer[] = {1.3, 1.4, 1.7, 2.6, 4.15, 4.2, 4.2};
-    const struct probe_line_curve near = {distances, disturbed, 7}, far = {distances, longer, 7};
-    ck_assert_uint_eq(probe_line_infer(&near, 1.2, 0), 128);
-    ck_assert_uint_eq(probe_line_infer(&near, 1.2, 64), 64);
-    ck_assert_uint_eq(probe_line_infer(&near, 1.2, 32), 128);
-    ck_assert_uint_eq(probe_line_infer(&far, 1.2, 64), 128);
+    const double disturbed[] = {1.3, 1.5, 2.2, 3.84, 4.15, 4.2, 4.2, 4.2};
+    const double longer[] = {1.3, 1.4, 1.7, 2.6, 4.15, 4.2, 4.2, 4.2};
+    ck_assert_uint_eq(line_told(disturbed, 0), 128);
+    ck_assert_uint_eq(line_told(disturbed, 64), 64);
+    ck_assert_uint_eq(line_told(disturbed, 32), 128);
+    ck_assert_uint_eq(line_told(longer, 64), 128);
 }
