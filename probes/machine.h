@@ -5,7 +5,7 @@
  * do not have, with the truth known.
  * Backends:
  *   native     pinned threads of this process, memory placed with libnuma
- *   mpi        one rank per PU; only the exchange of messages
+ *   mpi        one rank per PU; only the exchange of messages, and supersteps
  *   simulated  a machine described in a JSON file (tests/simulated)
  *
  * All operations: 0 and every output set, or -errno and none (a backend may set some):
@@ -143,7 +143,7 @@ struct machine_transferred {
 #define MACHINE_ANSWER_S 60.0
 
 struct machine;
-struct bsp_machine;
+struct bsp_superstep;
 
 /* Seconds since a machine was opened, of all its workers together, in operations. */
 struct machine_times {
@@ -179,8 +179,11 @@ struct machine_ops {
     struct machine_times (*times)(struct machine *machine);
     /* How many tasks there are now for each PU, beside the one that asks; NULL: none. */
     double (*others)(struct machine *machine);
-    /* Its own supersteps (bsp/bsp.h); NULL: threads and ranks on its PUs. -EINVAL: it has none. */
-    int (*supersteps)(struct machine *machine, struct bsp_machine *out, struct servet_error *error);
+    /* By the first `processors` PUs, all at once (bsp/bsp.h): the mean rate of y := a x + y on
+     * vectors of `length` words, 2 flops a word; and the seconds of one superstep. */
+    int (*daxpy)(struct machine *machine, uint32_t processors, uint32_t length, double *flop_per_s);
+    int (*superstep)(struct machine *machine, uint32_t processors, const struct bsp_superstep *what,
+                     double *seconds);
     void (*close)(struct machine *machine);
 };
 

@@ -54,16 +54,7 @@ int probe_bsp_find_bend(const struct bsp_curve *curve, struct bsp_bend *out);
 double probe_bsp_difference(const struct bsp_line *a, const struct bsp_line *b, double low,
                             double high);
 
-/* -- machine -- */
-
-/* The seam of the BSP probe: what it asks of a machine of p processors, so that its conclusions are
- * tested against machines whose r, g and l are known (tests/probes/bsp has one that is a formula).
- *
- * Backends: threads    pinned threads, puts into queues that a synchronisation delivers
- *           mpi        ranks of servet-ranks, an all-to-all-v per superstep
- *           a machine's own, where it has them (machine_ops.supersteps)
- *
- * Both operations: 0 and the output set, or -errno as machine.h has it. */
+/* -- supersteps -- */
 
 enum bsp_packing {
     BSP_WORDS,   /* single words to the other processors in cyclic fashion: the pessimistic g */
@@ -79,40 +70,13 @@ struct bsp_superstep {
     uint32_t batches;    /* of which the fastest counts */
 };
 
-struct bsp_machine;
-
-struct bsp_machine_ops {
-    /* Rate of y := a x + y on vectors of `length` words, 2 flops a word, all processors at once:
-     * their mean. */
-    int (*daxpy)(struct bsp_machine *machine, uint32_t processors, uint32_t length,
-                 double *flop_per_s);
-    /* Seconds of one superstep. */
-    int (*superstep)(struct bsp_machine *machine, uint32_t processors,
-                     const struct bsp_superstep *what, double *seconds);
-    void (*close)(struct bsp_machine *machine); /* NULL: there is nothing to close */
+/* The machines that r and supersteps are measured on: threads of this machine; its ranks, an all-to-all-v per
+ * superstep; or a machine that is described. */
+struct bsp_backend {
+    const char *name; /* "threads", "mpi", "simulated" */
+    /* Not owned. Processor i is on the i-th PU. */
+    struct machine *rates, *supersteps;
 };
-
-struct bsp_machine {
-    const struct bsp_machine_ops *ops;
-    const char *name;        /* "threads", "mpi", "simulated" */
-    uint32_t processors_max; /* one per PU */
-    struct machine *native;  /* whose PUs and workers are used; processor i is on its i-th PU. NULL
-                                if the machine has supersteps of its own */
-    void *state;
-};
-
-/* Threads of a native machine, which stays open and must outlive it. */
-int probe_bsp_open_threads(struct machine *native, struct bsp_machine *out,
-                           struct servet_error *error);
-/* Ranks, one per PU of a native machine, by which r is measured. -ENOENT when there is no
- * mpirun. */
-int probe_bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct servet_error *error);
-
-/* r as measured by the threads of the native machine: the operation of two backends. */
-int probe_native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
-                           double *flop_per_s);
-
-void probe_bsp_machine_close(struct bsp_machine *machine);
 
 /* Destination of the i-th of h words of processor s among p (bspbench: cyclic over the p - 1
  * others), and its place there. */
@@ -188,13 +152,11 @@ static inline uint32_t bsp_length(size_t i)
 
 void probe_bsp_free(struct probe_bsp *found);
 
-/* Measures one number of processors. `tell` (may be NULL) is who hears how far it is. */
-int probe_bsp(struct bsp_machine *machine, uint32_t processors,
+/* Measures one number of processors, by a request that makes sense. `tell` (may be NULL) is who
+ * hears how far it is. */
+int probe_bsp(const struct bsp_backend *backend, uint32_t processors,
               const struct probe_bsp_request *request, const struct probe *tell,
               struct probe_bsp *out, struct servet_error *error);
-
-/* A note on a result, one line, "" for none: flags, bend, disagreement. */
-void probe_bsp_note(const struct probe_bsp *found, char *text, size_t size);
 
 /* Puts it into the profile in place of an entry of the same backend and processors, in their order
  * (backend as first met, processors ascending). A negative l is left out (profile_bsp.l_flops < 0);

@@ -33,7 +33,7 @@ struct study_run {
 };
 
 struct study {
-    struct bsp_machine *machine;
+    const struct bsp_backend *backend;
     uint32_t processors;
     enum bsp_packing packing;
     struct random random;
@@ -72,10 +72,13 @@ static int measure_supersteps(struct study *study, uint32_t h, uint32_t superste
                               uint32_t batches, double *seconds)
 {
     struct bsp_superstep what = {h, study->packing, supersteps, batches};
-    int rc = study->machine->ops->superstep(study->machine, study->processors, &what, seconds);
+    struct machine *machine = study->backend->supersteps;
+    const int rc = machine->ops->superstep
+                       ? machine->ops->superstep(machine, study->processors, &what, seconds)
+                       : -ENOTSUP;
     if (rc < 0) {
         return profile_error(study->error, rc, "a superstep of %u processors with h = %u (%s): %s",
-                             study->processors, h, study->machine->name,
+                             study->processors, h, study->backend->name,
                              probe_machine_strerror(rc));
     }
     if (h == 0) {
@@ -203,7 +206,7 @@ static int all_runs(struct study *study, const struct probe_bsp_request *request
     for (uint32_t i = 0; again; i++) {
         if (study->tell) {
             probe_tell(study->tell, fmin(1, (double)i / request->runs),
-                       "BSP %s, p = %u, %s, run %u", study->machine->name, study->processors,
+                       "BSP %s, p = %u, %s, run %u", study->backend->name, study->processors,
                        study->packing == BSP_WORDS ? "words" : "packets", i + 1);
         }
         TRY(make_run(study));
@@ -241,14 +244,14 @@ static int examine(struct study *study, const struct probe_bsp_request *request,
     return conclude_study(study, out);
 }
 
-static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
+static int study_packing(const struct bsp_backend *backend, enum bsp_packing packing,
                          const struct probe_bsp_request *request, const struct probe *tell,
                          struct probe_bsp *found, struct servet_error *error)
 {
     struct probe_bsp_fit *out = packing == BSP_WORDS ? &found->words : &found->packets;
     FREED struct study *study = calloc(1, sizeof *study);
     TRY(worded(error, study ? 0 : -ENOMEM));
-    *study = (struct study){.machine = machine,
+    *study = (struct study){.backend = backend,
                             .processors = found->processors,
                             .packing = packing,
                             .random = {request->seed + found->processors},
@@ -275,12 +278,15 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
     return rc;
 }
 
-static int measure_rate(struct bsp_machine *machine, struct probe_bsp *found,
+static int measure_rate(const struct bsp_backend *backend, struct probe_bsp *found,
                         struct servet_error *error)
 {
+    const struct machine_ops *ops = backend->rates->ops;
     for (size_t i = 0; i < BSP_LENGTHS; i++) {
         double rate;
-        int rc = machine->ops->daxpy(machine, found->processors, bsp_length(i), &rate);
+        const int rc = ops->daxpy
+                           ? ops->daxpy(backend->rates, found->processors, bsp_length(i), &rate)
+                           : -ENOTSUP;
         if (rc < 0) {
             return profile_error(error, rc, "DAXPY on %u processors: %s", found->processors,
                                  probe_machine_strerror(rc));
@@ -296,39 +302,22 @@ static int measure_rate(struct bsp_machine *machine, struct probe_bsp *found,
 
 /* r drifts with the clock of the processor: the best of two rates, before and after the
  * supersteps. */
-static int both_packings(struct bsp_machine *machine, const struct probe_bsp_request *request,
+static int both_packings(const struct bsp_backend *backend, const struct probe_bsp_request *request,
                          const struct probe *tell, struct probe_bsp *found,
                          struct servet_error *error)
 {
-    TRY(measure_rate(machine, found, error));
-    TRY(study_packing(machine, BSP_WORDS, request, tell, found, error));
-    TRY(study_packing(machine, BSP_PACKETS, request, tell, found, error));
-    return measure_rate(machine, found, error);
+    TRY(measure_rate(backend, found, error));
+    TRY(study_packing(backend, BSP_WORDS, request, tell, found, error));
+    TRY(study_packing(backend, BSP_PACKETS, request, tell, found, error));
+    return measure_rate(backend, found, error);
 }
 
-int probe_bsp(struct bsp_machine *machine, uint32_t processors,
+int probe_bsp(const struct bsp_backend *backend, uint32_t processors,
               const struct probe_bsp_request *request, const struct probe *tell,
               struct probe_bsp *out, struct servet_error *error)
 {
     FREED_BY(probe_bsp_free) struct probe_bsp found = {.processors = processors};
-    if (!processors || processors > machine->processors_max ||
-        request->h_high < request->h_low + 2 || request->h_high > BSP_H_MAX ||
-        request->h_step > request->h_high - request->h_low || request->runs < BSP_RUNS ||
-        request->runs > BSP_RUNS_MAX) {
-        return profile_error(error, -EINVAL,
-                             "BSP parameters: expected 1 to %u processors, h from low to at least "
-                             "low + 2 and at most %u, and 3 to %u runs",
-                             machine->processors_max, BSP_H_MAX, BSP_RUNS_MAX);
-    }
-    TRY(both_packings(machine, request, tell, &found, error));
+    TRY(both_packings(backend, request, tell, &found, error));
     *out = TAKE(found);
     return 0;
-}
-
-void probe_bsp_machine_close(struct bsp_machine *machine)
-{
-    if (machine->ops && machine->ops->close) {
-        machine->ops->close(machine);
-    }
-    machine->ops = NULL;
 }

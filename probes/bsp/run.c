@@ -40,7 +40,8 @@ static void note_fit(const struct probe_bsp_fit *fit, const char *which, double 
     }
 }
 
-void probe_bsp_note(const struct probe_bsp *found, char *text, size_t size)
+/* Flags, bend, disagreement, on one line; "" for none. */
+static void note_result(const struct probe_bsp *found, char *text, size_t size)
 {
     FILE *to = fmemopen(text, size - 1, "w");
     text[0] = text[size - 1] = '\0';
@@ -62,7 +63,7 @@ static int make_entry(const struct probe_bsp *found, const char *backend, struct
     char note[1024];
     double r = found->flop_per_s;
     const struct bsp_line *words = &found->words.line, *packets = &found->packets.line;
-    probe_bsp_note(found, note, sizeof note);
+    note_result(found, note, sizeof note);
     *out = (struct profile_bsp){
         .backend = strdup(backend),
         .processors = found->processors,
@@ -150,8 +151,8 @@ int probe_bsp_base_profile(struct machine *machine, const char *path, struct ser
         return 0;
     }
     TRY(profile_load(path, &profile, error));
-    int rc = machine->ops->supersteps ? is_alike(profile, machine->declared, &why)
-                                      : profile_matches(profile, "", NULL, &why);
+    int rc = machine_is_native(machine) ? profile_matches(profile, "", NULL, &why)
+                                        : is_alike(profile, machine->declared, &why);
     if (rc < 0) {
         profile_free(profile);
         return profile_error(error, rc, "%s: %s: not touched (-o FILE writes elsewhere)", path,
@@ -177,31 +178,6 @@ void probe_bsp_keep(const char *path, struct servet_profile *profile)
 
 /* -- one backend -- */
 
-struct series {
-    struct bsp_machine machine;
-    struct probe_bsp *found;
-    size_t count;
-};
-
-static int store(const struct series *series, struct servet_profile *profile,
-                 struct servet_error *error)
-{
-    for (size_t i = 0; i < series->count; i++) {
-        int rc = probe_bsp_store(&series->found[i], series->machine.name, profile);
-        if (rc == -ERANGE) {
-            cli_note("BSP parameters of %u processors (%s): g is negative up to h = %u, so they "
-                     "are left out; %s",
-                     series->found[i].processors, series->machine.name,
-                     highest_h(&series->found[i].words),
-                     series->found[i].words.patience_ended ? "measure again when nothing else runs"
-                                                           : "--h takes a larger interval");
-        } else if (rc < 0) {
-            return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
-        }
-    }
-    return 0;
-}
-
 /* The request, its machine, and its output. */
 struct bsp_run {
     const struct bsp_options *options;
@@ -213,59 +189,63 @@ struct bsp_run {
     struct servet_error *error;
 };
 
-static int measure_all(struct bsp_run *run, struct series *series)
-{
-    struct probe_bsp_request request = run->options->request;
-    request.seed = run->tell.seed;
-    for (size_t i = 0; i < run->counts.count; i++) {
-        probe_progress_next(run->tell.progress_argument, ++run->step, "bsp");
-        TRY(probe_bsp(&series->machine, run->counts.ids[i], &request, &run->tell, &series->found[i],
-                      run->error));
-        series->count++;
-    }
-    return 0;
-}
+struct series {
+    struct probe_bsp *found;
+    size_t count;
+};
 
-static void end_series(struct series *series)
+static void free_series(struct series *series)
 {
     for (size_t i = 0; i < series->count; i++) {
         probe_bsp_free(&series->found[i]);
     }
     free(series->found);
-    probe_bsp_machine_close(&series->machine);
 }
 
-/* On an open backend. */
-static int run_backend(struct bsp_run *run, struct series *series)
+static int store(const struct bsp_run *run, const struct probe_bsp *found, const char *backend)
 {
-    series->found = calloc(run->counts.count, sizeof *series->found);
-    if (!series->found) {
+    const int rc = probe_bsp_store(found, backend, run->profile);
+    if (rc == -ERANGE) {
+        cli_note(
+            "BSP parameters of %u processors (%s): g is negative up to h = %u, so they are left "
+            "out; %s",
+            found->processors, backend, highest_h(&found->words),
+            found->words.patience_ended ? "measure again when nothing else runs"
+                                        : "--h takes a larger interval");
+        return 0;
+    }
+    return rc < 0 ? profile_error(run->error, rc, "BSP parameters: %s", strerror(-rc)) : 0;
+}
+
+static int run_backend(struct bsp_run *run, const struct bsp_backend *backend)
+{
+    struct probe_bsp_request request = run->options->request;
+    FREED_BY(free_series)
+    struct series series = {.found = calloc(run->counts.count, sizeof *series.found)};
+    if (!series.found) {
         return profile_error(run->error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
     }
-    TRY(measure_all(run, series));
-    TRY(store(series, run->profile, run->error));
-    return run->options->plot ? probe_bsp_plot(run->options->plot, series->machine.name,
-                                               series->found, series->count, run->error)
+    request.seed = run->tell.seed;
+    for (; series.count < run->counts.count; series.count++) {
+        probe_progress_next(run->tell.progress_argument, ++run->step, "bsp");
+        TRY(probe_bsp(backend, run->counts.ids[series.count], &request, &run->tell,
+                      &series.found[series.count], run->error));
+    }
+    for (size_t i = 0; i < series.count; i++) {
+        TRY(store(run, &series.found[i], backend->name));
+    }
+    return run->options->plot ? probe_bsp_plot(run->options->plot, backend->name, series.found,
+                                               series.count, run->error)
                               : 0;
 }
 
 /* -- all of them -- */
 
-/* By threads, or the machine's own supersteps. */
-static int run_machine(struct bsp_run *run)
-{
-    FREED_BY(end_series) struct series series = {0};
-    const struct machine_ops *ops = run->machine->ops;
-    TRY((ops->supersteps ? ops->supersteps : probe_bsp_open_threads)(run->machine, &series.machine,
-                                                                     run->error));
-    return run_backend(run, &series);
-}
-
 static int run_mpi(struct bsp_run *run)
 {
-    FREED_BY(end_series) struct series series = {0};
+    FREED_BY(probe_machine_close) struct machine ranks = {0};
     struct servet_error reason;
-    int rc = probe_bsp_open_mpi(run->machine, &series.machine, &reason);
+    int rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, &ranks, &reason);
     bool asked_for = run->options->backends & BSP_BACKEND_MPI;
     if (rc < 0 && (asked_for || rc == -EINTR)) {
         return profile_error(run->error, rc, "%s", reason.text);
@@ -275,7 +255,7 @@ static int run_mpi(struct bsp_run *run)
         cli_note("BSP parameters through MPI skipped: %s", reason.text);
         return 0;
     }
-    return run_backend(run, &series);
+    return run_backend(run, &(struct bsp_backend){"mpi", run->machine, &ranks});
 }
 
 /* The numbers of processors that will be measured, ascending. 0 or -ENOMEM. */
@@ -300,7 +280,7 @@ int probe_bsp_run(const struct bsp_options *options, struct machine *machine, ui
                   struct progress *progress, struct servet_profile *profile,
                   struct servet_error *error)
 {
-    const bool own = machine->ops->supersteps != NULL;
+    const bool own = !machine_is_native(machine);
     const unsigned all = BSP_BACKEND_THREADS | (options->no_mpi ? 0u : BSP_BACKEND_MPI),
                    backends = options->backends ? options->backends : all;
     struct bsp_run run = {.options = options,
@@ -319,7 +299,8 @@ int probe_bsp_run(const struct bsp_options *options, struct machine *machine, ui
     const bool both = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) && !own;
     probe_progress_plan(progress, own ? machine : NULL, (both ? 2 : 1) * run.counts.count);
     if (own || (backends & BSP_BACKEND_THREADS)) {
-        rc = run_machine(&run);
+        rc = run_backend(&run,
+                         &(struct bsp_backend){own ? machine->name : "threads", machine, machine});
     }
     if (!own && rc == 0 && (backends & BSP_BACKEND_MPI)) {
         rc = run_mpi(&run);

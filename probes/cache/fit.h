@@ -86,8 +86,8 @@ struct cache_solution {
     double objective;
 };
 
-/* The best curves of 1, 2, 3 … knees one after the other, as starts; of count 0 where there is none.
- * 0 or -ENOMEM. */
+/* The best curves of 1, 2, 3 … knees one after the other, as starts; of count 0 where there is
+ * none. 0 or -ENOMEM. */
 int probe_cache_knees(const struct cache_terms *terms,
                       struct cache_solution starts[CACHE_KNEES_MAX]);
 

@@ -6,8 +6,8 @@
 
 /* -- the first level's line, without looking at a declared figure -- */
 
-/* In a working set 4/3 as large as the cache lines miss. Nodes closer together than a line share one,
- * so the latency rises with their distance until that is the line size. The chases take
+/* In a working set 4/3 as large as the cache lines miss. Nodes closer together than a line share
+ * one, so the latency rises with their distance until that is the line size. The chases take
  * milliseconds; no physical address is needed since first levels are indexed virtually. */
 
 enum {

@@ -35,10 +35,10 @@ int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, uint64_t s
 
 /* -- where the curve ends -- */
 
-/* What is declared says how far to look at first; what nobody declared, or declared too small, shows
- * in one working set several times larger: where loads take longer there, the curve has not come to
- * memory, and goes on. One look costs less than the curve up to there would on each of the many
- * machines where nothing comes. */
+/* What is declared says how far to look at first; what nobody declared, or declared too small,
+ * shows in one working set several times larger: where loads take longer there, the curve has not
+ * come to memory, and goes on. One look costs less than the curve up to there would on each of the
+ * many machines where nothing comes. */
 static const size_t largest_bytes =
     (size_t)768
     << 20; /* three times the largest L3 slice group built so far (256 MiB of one CCD) */
@@ -328,7 +328,8 @@ static int conclude_fits(const struct measurement *m, struct cache_level_fit *fi
                                    rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
 }
 
-/* The fastest of some loads in so many bytes, or (`extra`) the least that translation takes there. */
+/* The fastest of some loads in so many bytes, or (`extra`) the least that translation takes
+ * there. */
 static int least_of(struct probe *probe, const struct measurement *m, size_t bytes, bool extra,
                     double *seconds)
 {
@@ -343,8 +344,8 @@ static int least_of(struct probe *probe, const struct measurement *m, size_t byt
 }
 
 /* Does a load take so much longer far out than at the end that memory's plateau is not in sight?
- * Page tables fall out of the caches where much memory is visited, and TLBs reach as far as they do:
- * what translation takes longer than up to the end is no level's. */
+ * Page tables fall out of the caches where much memory is visited, and TLBs reach as far as they
+ * do: what translation takes longer than up to the end is no level's. */
 static int look_beyond(const struct measurement *m, size_t far, bool *goes_on)
 {
     double end_s, far_s, end_tlb_s = 0, far_tlb_s = 0;

@@ -150,9 +150,10 @@ static bool visit(struct played *set, uint16_t line)
     return hit;
 }
 
-/* Of ages the mean of many sets, which stays what it is after a dozen turns or so (of 16 ways and 17
- * lines 0.22 of the visits miss, after two turns 0.73); a set that never hits once the strangers are
- * gone never will. Of random ways as many visits as it takes for a share of 0.1 to be off by 3 %. */
+/* Ages: the mean of many sets, which stays what it is after a dozen turns or so (of 16 ways and
+ * 17 lines 0.22 of the visits miss, after two turns 0.73); a set that never hits once the strangers
+ * are gone never will. Random ways: as many visits as it takes for a share of 0.1 to be off by 3
+ * %. */
 static double played_miss(enum cache_policy policy, uint32_t lines, uint32_t ways)
 {
     enum { SETS = 48, HOPELESS_FROM = 8, TURNS = 16, RANDOM_WARM_TURNS = 8, RANDOM_VISITS = 24576 };
@@ -189,9 +190,9 @@ static double adaptive_miss(double lines, uint32_t ways)
     return 1 - (1 - 1.0 / ONE_IN) * (ways - 1.0) / lines;
 }
 
-/* Each set is played through once. Near the number of ways the formula of random ones is wrong by up
- * to half (it forgets that of the other lines one more is missing while this one is there): with one
- * line too many 1/K, not 2/(K + 1), which moves a size by a twentieth. */
+/* Each set is played through once. Near the number of ways the formula of random ones is wrong by
+ * up to half (it forgets that of the other lines one more is missing while this one is there): with
+ * one line too many 1/K, not 2/(K + 1), which moves a size by a twentieth. */
 static double remembered(enum cache_policy policy, uint32_t lines, uint32_t ways)
 {
     static double known[CACHE_POLICIES][WAYS_MAX + 1][LINES_MAX + 1]; /* 0: not yet */

@@ -1,4 +1,4 @@
-/* What sets of units get together, whether groups are domains, and hidden domains.
+/* The bandwidth that sets of units get together, whether groups are domains, and hidden domains.
  *
  * The total is compared, not the rate of one worker, since a saturated link is not always shared
  * evenly. The parts of a domain get less together than separately, and each of them gets little

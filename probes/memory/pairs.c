@@ -16,11 +16,11 @@
 #include "probes/pairs/stopping.h"
 #include "profile/codec/codec.h"
 
-/* Constant       unit      source                                  without it
- * ALONE_MAX      figures   of one PU alone; more add nothing       -
- * LEARN_FROM     pairs     the first idea of the spread            classes are judged by no noise
- * outlier_share  of pairs  less than a domain of half a class      a hidden link is no level
- * CHECKED        pairs     1 % miss one wrong pair in four         one lucky round breaks a group */
+/* Constant       unit      source                               without it
+ * ALONE_MAX      figures   of one PU alone; more add nothing    -
+ * LEARN_FROM     pairs     the first idea of the spread         classes are judged by no noise
+ * outlier_share  of pairs  less than a domain of half a class   a hidden link is no level
+ * CHECKED        pairs     1 % miss one wrong pair in four      one lucky round breaks a group */
 static const double outlier_share = 0.25;
 enum { ALONE_MAX = 64, LEARN_FROM = 16, CHECKED = 16 };
 
@@ -435,8 +435,8 @@ static int measure_pairs(struct memory_rounds *rounds, struct sampling_outcome *
 
 /* -- levels -- */
 
-/* Clusters the colliding pairs. level_of[k]: the level of each pair, the lowest bandwidth, that is the
- * worst, first; PAIR_NONE where it does not collide. */
+/* Clusters the colliding pairs. level_of[k]: the level of each pair, the lowest bandwidth, that is
+ * the worst, first; PAIR_NONE where it does not collide. */
 static int classify(const struct memory_rounds *rounds, const double *pair_bytes_per_s,
                     double reference, uint32_t *level_of, struct clusters *clusters)
 {

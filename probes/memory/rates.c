@@ -138,9 +138,9 @@ int probe_memory_settled(struct probe *probe, const struct machine_copy *what, c
     return 0;
 }
 
-/* -- curves: workers are added to a group one per inner domain first. Filled from one end, the curve
- * of a cell would show the bus inside it twice (3.4, 4.2, 4.2, 5.6 GB/s), and a prediction from it
- * would be of that bus. -- */
+/* -- curves: workers are added to a group one per inner domain first. Filled from one end, the
+ * curve of a cell would show the bus inside it twice (3.4, 4.2, 4.2, 5.6 GB/s), and a prediction
+ * from it would be of that bus. -- */
 
 enum { ALL_UP_TO = 8 }; /* every number of workers; then a quarter more each time */
 

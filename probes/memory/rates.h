@@ -45,10 +45,10 @@ int probe_memory_settled(struct probe *probe, const struct machine_copy *what, c
 /* -- a scaling curve is the bandwidth of a group by the number of its workers (2010 paper, Section
  * III-C, Figure 9b) -- */
 
-/* Measures the curve of `level` on one of its groups: one worker in each inner domain before a second
- * one in any, slower cores last, or the curve would fall with the first of them. One worker gets the reference of `memory`.
- * The curve ends where the workers never ran at the same time; -EAGAIN: before there were two. 0,
- * -ENOMEM or the machine's -errno. */
+/* Measures the curve of `level` on one of its groups: one worker in each inner domain before a
+ * second one in any, slower cores last, or the curve would fall with the first of them. One worker
+ * gets the reference of `memory`. The curve ends where the workers never ran at the same time;
+ * -EAGAIN: before there were two. 0, -ENOMEM or the machine's -errno. */
 int probe_scaling_measure(struct probe *probe, size_t bytes, const struct profile_set *group,
                           const struct partitions *inner, const struct profile_memory *memory,
                           struct profile_memory_level *level);

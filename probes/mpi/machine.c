@@ -1,6 +1,6 @@
-/* The ranks of one node behind mpirun, as a machine that exchanges messages and as one that runs
- * supersteps. servet-probe itself is linked with no MPI: it starts servet-ranks-LIBRARY
- * (servet-ranks.c) as a child, asks line by line, and can end it whatever state it is in. */
+/* The ranks of one node behind mpirun, as a machine that exchanges messages and runs supersteps.
+ * servet-probe itself is linked with no MPI: it starts servet-ranks-LIBRARY (servet-ranks.c) as a
+ * child, asks line by line, and can end it whatever state it is in. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,7 +23,7 @@
 
 enum { POLL_MS = 100, END_TRIES = 50 /* of a quarter of POLL_MS */ };
 
-/* mpirun with its ranks, as a child that answers line by line: what both machines share. */
+/* mpirun with its ranks, as a child that answers line by line. */
 struct team {
     pid_t pid;
     int to, from, errors; /* pipes, and a memory file with its stderr */
@@ -270,7 +270,7 @@ static int team_ask(struct team *team, const char *order, const volatile sig_ato
     return rc == -ETIMEDOUT ? -EIO : rc;
 }
 
-/* -- messages -- */
+/* -- the machine -- */
 
 static char *order_text(const struct machine *machine, const struct machine_exchange *what,
                         const struct profile_pair *pairs, size_t count)
@@ -306,6 +306,19 @@ static int mpi_exchange(struct machine *machine, const struct machine_exchange *
     return 0;
 }
 
+static int mpi_superstep(struct machine *machine, uint32_t processors,
+                         const struct bsp_superstep *what, double *seconds)
+{
+    char order[128];
+    double found;
+    snprintf(order, sizeof order, "superstep %u %u %d %u %u\n", processors, what->h, what->packing,
+             what->supersteps, what->batches);
+    TRY(team_ask(machine->state, order, machine->cancel, &found, 1));
+    TRY(found > 0 ? 0 : -EIO);
+    *seconds = found;
+    return 0;
+}
+
 static void mpi_close(struct machine *machine)
 {
     team_close(machine->state, machine->cancel);
@@ -324,8 +337,11 @@ static struct machine_times mpi_times(struct machine *machine)
 int probe_machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
                            struct machine *out, struct servet_error *error)
 {
-    static const struct machine_ops ops = {
-        .exchange = mpi_exchange, .elapsed = mpi_elapsed, .times = mpi_times, .close = mpi_close};
+    static const struct machine_ops ops = {.exchange = mpi_exchange,
+                                           .superstep = mpi_superstep,
+                                           .elapsed = mpi_elapsed,
+                                           .times = mpi_times,
+                                           .close = mpi_close};
     FREED_BY(profile_set_free) struct profile_set own = {0};
     struct team *team;
     int rc = profile_set_copy(pus, &own);
@@ -335,34 +351,5 @@ int probe_machine_open_mpi(const struct profile_set *pus, const volatile sig_ato
     TRY(team_open(pus, cancel, &team, error));
     *out = (struct machine){
         .ops = &ops, .name = "mpi", .cancel = cancel, .pus = TAKE(own), .state = team};
-    return 0;
-}
-
-/* -- supersteps -- */
-
-static int mpi_superstep(struct bsp_machine *machine, uint32_t processors,
-                         const struct bsp_superstep *what, double *seconds)
-{
-    char order[128];
-    double found;
-    snprintf(order, sizeof order, "superstep %u %u %d %u %u\n", processors, what->h, what->packing,
-             what->supersteps, what->batches);
-    TRY(team_ask(machine->state, order, machine->native->cancel, &found, 1));
-    TRY(found > 0 ? 0 : -EIO);
-    *seconds = found;
-    return 0;
-}
-
-static void bsp_close(struct bsp_machine *machine)
-{
-    team_close(machine->state, machine->native->cancel);
-}
-
-int probe_bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct servet_error *error)
-{
-    static const struct bsp_machine_ops ops = {probe_native_bsp_daxpy, mpi_superstep, bsp_close};
-    struct team *team;
-    TRY(team_open(&native->pus, native->cancel, &team, error));
-    *out = (struct bsp_machine){&ops, "mpi", (uint32_t)native->pus.count, native, team};
     return 0;
 }

@@ -242,13 +242,13 @@ static void free_board(struct board *board)
     free(board->puts);
 }
 
-static int threads_superstep(struct bsp_machine *machine, uint32_t processors,
-                             const struct bsp_superstep *what, double *seconds)
+int probe_native_superstep(struct machine *machine, uint32_t processors,
+                           const struct bsp_superstep *what, double *seconds)
 {
     FREED_BY(free_board) struct board board;
     TRY(make_board(&board, what, processors));
     struct native_job job = {.run = run_superstep, .what = what, .shared = &board};
-    TRY(probe_native_run(machine->native->state, &job, machine->native->pus.ids, processors));
+    TRY(probe_native_run(machine->state, &job, machine->pus.ids, processors));
     *seconds = board.best;
     return 0;
 }
@@ -285,8 +285,8 @@ static int run_daxpy(struct native_worker *worker, struct native_job *job)
     return probe_native_cancelled(worker) ? -EINTR : 0;
 }
 
-int probe_native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
-                           double *flop_per_s)
+int probe_native_daxpy(struct machine *machine, uint32_t processors, uint32_t length,
+                       double *flop_per_s)
 {
     FREED double *rates = calloc(processors, sizeof *rates);
     double sum = 0;
@@ -294,23 +294,10 @@ int probe_native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uin
     struct native_job job = {.run = run_daxpy, .what = &length, .result = rates};
     TRY(length % DAXPY_BLOCK
             ? -EINVAL
-            : probe_native_run(machine->native->state, &job, machine->native->pus.ids, processors));
+            : probe_native_run(machine->state, &job, machine->pus.ids, processors));
     for (uint32_t i = 0; i < processors; i++) {
         sum += rates[i];
     }
     *flop_per_s = sum / processors;
-    return 0;
-}
-
-int probe_bsp_open_threads(struct machine *native, struct bsp_machine *out,
-                           struct servet_error *error)
-{
-    static const struct bsp_machine_ops ops = {probe_native_bsp_daxpy, threads_superstep, NULL};
-    if (!machine_is_native(native)) {
-        return profile_error(error, -ENOTSUP,
-                             "BSP parameters are measured on a native machine, this one is %s",
-                             native->name);
-    }
-    *out = (struct bsp_machine){&ops, "threads", (uint32_t)native->pus.count, native, NULL};
     return 0;
 }

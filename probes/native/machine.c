@@ -186,6 +186,8 @@ static const struct machine_ops native_ops = {
     .elapsed = native_elapsed,
     .times = native_times,
     .others = native_others,
+    .daxpy = probe_native_daxpy,
+    .superstep = probe_native_superstep,
     .close = native_close,
 };
 

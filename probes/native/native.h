@@ -140,7 +140,7 @@ size_t probe_native_huge_page_bytes(void);
  * ticks). */
 void probe_native_clock_calibrate(double *cost_s, double *batch_s);
 
-/* -- chase.c, copy.c, exchange.c, devices.c -- */
+/* -- chase.c, copy.c, exchange.c, devices.c, bsp.c -- */
 int probe_native_traverse(struct machine *machine, const struct machine_traversal *what,
                           const uint32_t *pus, size_t count, double *seconds_per_access);
 int probe_native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
@@ -151,5 +151,9 @@ int probe_native_exchange(struct machine *machine, const struct machine_exchange
 int probe_native_transfer(struct machine *machine, const struct profile_device *device,
                           const struct machine_transfer *places, size_t count,
                           struct machine_transferred *out, struct servet_error *why);
+int probe_native_daxpy(struct machine *machine, uint32_t processors, uint32_t length,
+                       double *flop_per_s);
+int probe_native_superstep(struct machine *machine, uint32_t processors,
+                           const struct bsp_superstep *what, double *seconds);
 
 #endif

@@ -86,8 +86,8 @@ TEST(a_shared_cache_is_found)
 }
 
 /* The threshold is 2, or 1.5 at least where the next level is near: an L2 of four efficiency cores
- * whose L3 takes 2.3 times as long. The second smallest of two is the larger: one that was disturbed
- * would speak for both. */
+ * whose L3 takes 2.3 times as long. The second smallest of two is the larger: one that was
+ * disturbed would speak for both. */
 TEST(ratios_decide, .loops = 10)
 {
     static const struct {

@@ -32,35 +32,35 @@ struct link {
     double next;   /* when every processor sends one to the next */
 };
 
-struct described {
-    struct sim *sim;
+struct sim_links {
+    const struct sim *sim;
     const struct profile_set *pus;
-    uint32_t processors; /* that `links` are of; 0: none yet */
-    size_t link_count;
-    struct link links[];
+    uint32_t processors; /* that the words are of; 0: none yet */
+    size_t count;
+    struct link of[];
 };
 
-static struct link *link_of(struct described *described, uint32_t a, uint32_t b)
+static struct link *link_of(struct sim_links *links, uint32_t a, uint32_t b)
 {
-    const struct profile_pair pair = {described->pus->ids[a], described->pus->ids[b]};
+    const struct profile_pair pair = {links->pus->ids[a], links->pus->ids[b]};
     size_t group = 0;
-    const struct sim_layer *layer = probe_sim_layer_of(described->sim, &pair, &group);
-    struct link *link = described->links;
-    for (const struct sim_layer *l = described->sim->layers; layer && l < layer; l++) {
+    const struct sim_layer *layer = probe_sim_layer_of(links->sim, &pair, &group);
+    struct link *link = links->of;
+    for (const struct sim_layer *l = links->sim->layers; layer && l < layer; l++) {
         link += l->group_count;
     }
     return layer ? link + group : NULL;
 }
 
 /* Counts what goes over each link. 0, -ENOTSUP (a pair has no layer). */
-static int count_words(struct described *described, uint32_t processors)
+static int count_words(struct sim_links *links, uint32_t processors)
 {
-    for (size_t i = 0; i < described->link_count; i++) {
-        described->links[i].cyclic = described->links[i].next = 0;
+    for (size_t i = 0; i < links->count; i++) {
+        links->of[i].cyclic = links->of[i].next = 0;
     }
     for (uint32_t from = 0; from < processors; from++) {
         for (uint32_t to = 0; to < processors; to++) {
-            struct link *link = from == to ? NULL : link_of(described, from, to);
+            struct link *link = from == to ? NULL : link_of(links, from, to);
             if (from != to && !link) {
                 return -ENOTSUP;
             }
@@ -70,31 +70,31 @@ static int count_words(struct described *described, uint32_t processors)
             }
         }
     }
-    described->processors = processors;
+    links->processors = processors;
     return 0;
 }
 
 /* Each processor takes the counter over from the one before. */
-static double barrier(const struct described *described)
+static double barrier(const struct sim_links *links)
 {
     double seconds = 0;
-    for (size_t i = 0; i < described->link_count; i++) {
-        seconds += described->links[i].cyclic * described->links[i].layer->seconds;
+    for (size_t i = 0; i < links->count; i++) {
+        seconds += links->of[i].cyclic * links->of[i].layer->seconds;
     }
-    return described->processors == 1 ? described->sim->bsp.alone_seconds : seconds;
+    return links->processors == 1 ? links->sim->bsp.alone_seconds : seconds;
 }
 
 /* Until the busiest link of each layer is free: links of one layer work side by side, a word
  * between packages waits for both. A layer that carries any number of messages costs nothing
  * here. */
-static double links_seconds(const struct described *described, const struct bsp_superstep *what)
+static double links_seconds(const struct sim_links *links, const struct bsp_superstep *what)
 {
     const bool packets = what->packing == BSP_PACKETS;
     const double bytes = packets ? WORD_BYTES : LINE_BYTES;
     const struct sim_layer *before = NULL;
     double seconds = 0, busiest = 0;
-    for (size_t i = 0; i < described->link_count; i++) {
-        const struct link *link = &described->links[i];
+    for (size_t i = 0; i < links->count; i++) {
+        const struct link *link = &links->of[i];
         double words = what->h * (packets ? link->next : link->cyclic);
         double rate = link->layer->bytes_per_s * link->layer->parallel;
         double busy = rate > 0 ? words * bytes / rate : 0;
@@ -105,83 +105,74 @@ static double links_seconds(const struct described *described, const struct bsp_
     return seconds + busiest;
 }
 
-static double superstep_seconds(const struct described *described, const struct bsp_superstep *what)
+static double superstep_seconds(const struct sim_links *links, const struct bsp_superstep *what)
 {
-    const struct sim_bsp *bsp = &described->sim->bsp;
+    const struct sim_bsp *bsp = &links->sim->bsp;
     const bool packets = what->packing == BSP_PACKETS;
-    uint32_t others = described->processors - 1,
+    uint32_t others = links->processors - 1,
              most = packets ? 1 : what->h, /* in one packet: to one */
         partners = most < others ? most : others;
     if (what->h == 0) {
-        return barrier(described);
+        return barrier(links);
     }
-    return barrier(described) + bsp->start_seconds + partners * bsp->partner_seconds +
+    return barrier(links) + bsp->start_seconds + partners * bsp->partner_seconds +
            what->h * (packets ? bsp->packed_word_seconds : bsp->word_seconds) +
-           links_seconds(described, what);
+           links_seconds(links, what);
 }
 
-static int described_superstep(struct bsp_machine *machine, uint32_t processors,
-                               const struct bsp_superstep *what, double *seconds)
+/* For words of so many processors. */
+static int make_links(struct machine *machine, uint32_t processors)
 {
-    struct described *described = machine->state;
-    int rc = described->processors == processors ? 0 : count_words(described, processors);
-    if (rc < 0) {
-        return rc;
-    }
-    const double exact = superstep_seconds(described, what);
-    *seconds = INFINITY;
-    for (uint32_t i = 0; i < what->batches; i++) {
-        *seconds = fmin(*seconds, probe_sim_noisy(described->sim, exact));
-    }
-    described->sim->clock_s += exact * what->supersteps * what->batches;
-    return 0;
-}
-
-static int described_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
-                           double *flop_per_s)
-{
-    const struct described *described = machine->state;
-    const double rate = described->sim->bsp.flop_per_s * length / (length + half_rate_length);
-    double seconds = INFINITY;
-    (void)processors;
-    for (int i = 0; i < DAXPY_BATCHES; i++) {
-        seconds = fmin(seconds, probe_sim_noisy(described->sim, 1 / rate));
-    }
-    *flop_per_s = 1 / seconds;
-    return 0;
-}
-
-static void described_close(struct bsp_machine *machine)
-{
-    free(machine->state);
-}
-
-int probe_sim_supersteps(struct machine *simulated, struct bsp_machine *out,
-                         struct servet_error *error)
-{
-    static const struct bsp_machine_ops ops = {described_daxpy, described_superstep,
-                                               described_close};
-    struct sim *sim = simulated->state;
+    struct sim *sim = machine->state;
     size_t count = 0, link = 0;
     if (sim->bsp.flop_per_s <= 0) {
-        return profile_error(error, -EINVAL,
-                             "--bsp: expected a machine whose description has `bsp`, the one of %s "
-                             "has none",
-                             sim->name);
+        return -ENOTSUP;
     }
     for (size_t i = 0; i < sim->layer_count; i++) {
         count += sim->layers[i].group_count;
     }
-    struct described *described =
-        cli_needed(calloc(1, sizeof *described + count * sizeof *described->links));
-    described->sim = sim;
-    described->pus = &simulated->pus;
-    described->link_count = count;
+    sim->links = sim->links
+                     ? sim->links
+                     : cli_needed(calloc(1, sizeof *sim->links + count * sizeof *sim->links->of));
+    if (sim->links->processors == processors) {
+        return 0;
+    }
+    *sim->links = (struct sim_links){.sim = sim, .pus = &machine->pus, .count = count};
     for (size_t i = 0; i < sim->layer_count; i++) {
         for (size_t group = 0; group < sim->layers[i].group_count; group++) {
-            described->links[link++].layer = &sim->layers[i];
+            sim->links->of[link++].layer = &sim->layers[i];
         }
     }
-    *out = (struct bsp_machine){&ops, "simulated", (uint32_t)simulated->pus.count, NULL, described};
+    return count_words(sim->links, processors);
+}
+
+int probe_sim_superstep(struct machine *machine, uint32_t processors,
+                        const struct bsp_superstep *what, double *seconds)
+{
+    struct sim *sim = machine->state;
+    const int rc = make_links(machine, processors);
+    if (rc < 0) {
+        return rc;
+    }
+    const double exact = superstep_seconds(sim->links, what);
+    *seconds = INFINITY;
+    for (uint32_t i = 0; i < what->batches; i++) {
+        *seconds = fmin(*seconds, probe_sim_noisy(sim, exact));
+    }
+    sim->clock_s += exact * what->supersteps * what->batches;
     return 0;
+}
+
+int probe_sim_daxpy(struct machine *machine, uint32_t processors, uint32_t length,
+                    double *flop_per_s)
+{
+    struct sim *sim = machine->state;
+    const double rate = sim->bsp.flop_per_s * length / (length + half_rate_length);
+    double seconds = INFINITY;
+    (void)processors;
+    for (int i = 0; i < DAXPY_BATCHES; i++) {
+        seconds = fmin(seconds, probe_sim_noisy(sim, 1 / rate));
+    }
+    *flop_per_s = 1 / seconds;
+    return rate > 0 ? 0 : -ENOTSUP;
 }

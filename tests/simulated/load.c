@@ -386,5 +386,6 @@ void probe_sim_free(struct sim *sim)
     free(sim->paths);
     free(sim->domains);
     free(sim->matrix.seconds);
+    free(sim->links);
     profile_object_free(&probe_sim_description, sim);
 }

@@ -429,7 +429,8 @@ static const struct machine_ops simulated_ops = {.traverse = sim_traverse,
                                                  .elapsed = sim_elapsed,
                                                  .times = times,
                                                  .others = others,
-                                                 .supersteps = probe_sim_supersteps,
+                                                 .daxpy = probe_sim_daxpy,
+                                                 .superstep = probe_sim_superstep,
                                                  .close = close_simulated};
 
 int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine *out,

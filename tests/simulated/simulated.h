@@ -12,9 +12,12 @@
  * there is no memory: a test has nothing to ask then. */
 int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine *out,
                                  struct servet_error *error);
-/* Its supersteps (bsp.c): words over the links of its layers. -EINVAL: none are described. */
-int probe_sim_supersteps(struct machine *machine, struct bsp_machine *out,
-                         struct servet_error *error);
+/* Its processors (bsp.c): rates, and words over the links of its layers. -ENOTSUP: none are
+ * described. */
+int probe_sim_daxpy(struct machine *machine, uint32_t processors, uint32_t length,
+                    double *flop_per_s);
+int probe_sim_superstep(struct machine *machine, uint32_t processors,
+                        const struct bsp_superstep *what, double *seconds);
 
 /* -- a machine described in JSON, as tests/fixtures/machines/README.md says -- */
 
@@ -203,6 +206,7 @@ struct sim {
     size_t layer_count;
     struct sim_matrix matrix;
     struct sim_bsp bsp;
+    struct sim_links *links; /* made for the first superstep (bsp.c) */
     struct sim_noise noise;
     struct random random;
     /* by cache, then instance; made when first asked for (cache.c) */
