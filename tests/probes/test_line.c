@@ -53,9 +53,7 @@ static uint32_t line_told(const double *latencies, uint32_t declared)
     struct probe_cache caches = {
         .count = 2, .levels = {{.size_bytes = 32768, .seconds = 1.2e-9}, {.seconds = 4.4e-9}}};
     struct machine machine;
-    open_machine_with(&machine, 1,
-                      "{'servet_machine': 1, 'pus': '0', " SOME_CACHE
-                      ", 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}}");
+    open_machine_with(&machine, 1, "'pus': '0'");
     machine.declared->classes[0].caches[0].line_bytes = declared;
     replace_operations(&machine)->traverse = told_by_distance;
     struct probe probe = {.machine = &machine, .seed = 1};
