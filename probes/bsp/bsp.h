@@ -70,8 +70,8 @@ struct bsp_superstep {
     uint32_t batches;    /* of which the fastest counts */
 };
 
-/* The machines that r and supersteps are measured on: threads of this machine; its ranks, an all-to-all-v per
- * superstep; or a machine that is described. */
+/* The machines that r and supersteps are measured on: threads of this machine; its ranks, an
+ * all-to-all-v per superstep; or a machine that is described. */
 struct bsp_backend {
     const char *name; /* "threads", "mpi", "simulated" */
     /* Not owned. Processor i is on the i-th PU. */
