@@ -9,7 +9,6 @@
 #include "preload/node/registry.h"
 #include "preload/place/places.h"
 #include "preload/place/priority_cache.h"
-#include "preload/place/profile.h"
 #include "profile/base/cli.h"
 #include "profile/base/launchers.h"
 

@@ -21,8 +21,8 @@
 
 #include "preload/interpose/interpose.h"
 #include "preload/node/log.h"
-#include "preload/place/check.h"
 #include "preload/place/process.h"
+#include "preload/place/report.h"
 
 /* MPI_ERR_OTHER is not the same number everywhere; what matters is that it is not MPI_SUCCESS
  * (0). */

@@ -13,14 +13,11 @@
 #include <strings.h>
 #include <threads.h>
 
-#include "preload/base/shield.h"
 #include "preload/interpose/interpose.h"
 #include "preload/node/log.h"
-#include "preload/place/check.h"
 #include "preload/place/process.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
-#include "preload/place/why.h"
 #include "profile/base/clock.h"
 #include "profile/base/syscall.h"
 #include "profile/processes/roles.h"

@@ -8,7 +8,6 @@
 #include "preload/place/places.h"
 #include "preload/place/process.h"
 #include "preload/place/report.h"
-#include "preload/place/why.h"
 
 static void recall_priority(void)
 {

@@ -1,17 +1,15 @@
 /* Did a worker of this process share its PU, and with whom? By what ran there: threads of the own
  * process by where they last ran, other processes by what /proc shows when the first worker is laid
  * over them, and at the end. Jobs that /proc hides are known by their locks. */
-#include "preload/place/check.h"
+#include "preload/place/report.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include "preload/base/pages.h"
 #include "preload/node/log.h"
-#include "preload/node/neighbours.h"
 #include "preload/node/registry.h"
 #include "preload/place/process.h"
-#include "preload/place/why.h"
 #include "profile/base/format_safe.h"
 #include "profile/text/record.h"
 

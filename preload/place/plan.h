@@ -17,8 +17,10 @@
 #include "preload/place/launcher.h"
 #include "preload/place/memory.h"
 #include "preload/place/options.h"
-#include "preload/place/profile.h"
 #include "profile/base/mask.h"
+#include "profile/model.h"
+
+#define PIN_SOURCE_SIZE 256u
 
 struct pin_plan {
     uint32_t *pus;     /* in order; the first is the main thread's where that is a worker */
@@ -59,6 +61,13 @@ void pin_plan_add_cores(const struct profile_class *node_class, const uint32_t *
  * this one's. */
 bool pin_plan_meets_unseen(const struct pin_options *options, const struct pin_registry *registry,
                            const struct profile_mask *allowed);
+
+/* The profile that the options name, or that is found, if it is of these PUs of this machine; else
+ * the topology. `source`: the file, or that it is the topology. A profile that cannot be used is
+ * one line on stderr, said by the first of a node's ranks. */
+int pin_profile_read(const struct pin_options *options, const struct pin_launcher *launcher,
+                     const struct profile_set *allowed, struct servet_profile **out,
+                     char source[PIN_SOURCE_SIZE]);
 
 /* Makes the plan around the PUs that other jobs hold, and takes from the registry those that it is
  * sure to use. A profile that cannot be used is one line on stderr, said by the first of a node's

@@ -47,7 +47,6 @@
 #include "preload/place/places.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
-#include "preload/place/why.h"
 #include "profile/base/launchers.h"
 #include "profile/base/syscall.h"
 #include "profile/text/record.h"

@@ -9,7 +9,6 @@
 
 #include "preload/base/order.h"
 #include "preload/base/owner.h"
-#include "preload/base/shield.h"
 #include "preload/node/registry.h"
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
@@ -39,6 +38,30 @@ struct pin_process {
 };
 /* The options are there when an interposer has been called, the start mask with the plan. */
 extern struct pin_process pin_here;
+
+/* -- a piece of work that the cancellation of its thread must not end -- */
+
+/* Both, since glibc looks at the type alone when the signal of an asynchronous cancellation arrives
+ * that was under way. No system call is made. */
+struct pin_shield {
+    int type, state;
+};
+
+static inline void pin_shield_raise(struct pin_shield *before)
+{
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before->type);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->state);
+}
+
+/* An asynchronous cancellation that has come meanwhile ends the thread here. */
+static inline void pin_shield_lower(const struct pin_shield *before)
+{
+    int ignored;
+    pthread_setcancelstate(before->state, &ignored);
+    pthread_setcanceltype(before->type, &ignored);
+}
+
+/* -- its life -- */
 
 /* The states are drawn in process.c. In place of a thread's PU: the main thread's states, and the
  * mask of children. */

@@ -12,11 +12,9 @@
 
 #include "preload/base/pages.h"
 #include "preload/node/log.h"
-#include "preload/place/check.h"
 #include "preload/place/places.h"
 #include "preload/place/process.h"
 #include "preload/place/watch.h"
-#include "preload/place/why.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/launchers.h"

@@ -32,11 +32,11 @@
 
 #include "preload/base/libc.h"
 #include "preload/base/pages.h"
-#include "preload/node/foreign_load.h"
 #include "preload/node/log.h"
+#include "preload/node/neighbours.h"
 #include "preload/node/registry.h"
 #include "preload/place/process.h"
-#include "preload/place/why.h"
+#include "preload/place/report.h"
 #include "profile/base/clock.h"
 #include "profile/base/syscall.h"
 #include "profile/base/ticks.h"

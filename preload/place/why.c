@@ -1,6 +1,6 @@
 /* Why threads have no PU of their own. pools.c keeps the cause; these are the words, and the
  * processes that are in the way, looked for at the moment when a pool is left. */
-#include "preload/place/why.h"
+#include "preload/place/report.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include "preload/base/owner.h"
 #include "preload/base/pages.h"
 #include "preload/node/log.h"
-#include "preload/node/neighbours.h"
 #include "preload/place/process.h"
 #include "profile/base/launchers.h"
 #include "profile/base/nearness.h"

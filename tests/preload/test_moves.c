@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 
 #include "preload/node/log.h"
+#include "preload/place/report.h"
 #include "preload/place/watch.h"
-#include "preload/place/why.h"
 #include "tests/preload/moves/seen.h"
 
 sem_t begun, go;
