@@ -171,8 +171,13 @@ const struct profile_numa *profile_numa_of(const struct profile_class *node_clas
     return NULL;
 }
 
-/* A class may have several caches of one level; those that name no PUs hold whom their groups hold,
- * and the only one of its level holds everybody. */
+bool profile_cache_holds(const struct profile_cache *cache, uint32_t os_index)
+{
+    return cache->pus.count ? profile_set_has(&cache->pus, os_index)
+                            : profile_group_of(&cache->sharing, os_index) != NULL;
+}
+
+/* A class may have several caches of one level, and the only one of its level holds everybody. */
 const struct profile_cache *profile_cache_of(const struct profile_class *node_class, uint32_t level,
                                              uint32_t os_index)
 {
@@ -182,8 +187,7 @@ const struct profile_cache *profile_cache_of(const struct profile_class *node_cl
         if (cache->level != level) {
             continue;
         }
-        if (cache->pus.count ? profile_set_has(&cache->pus, os_index)
-                             : profile_group_of(&cache->sharing, os_index) != NULL) {
+        if (profile_cache_holds(cache, os_index)) {
             return cache;
         }
         if (!cache->pus.count && !found) {

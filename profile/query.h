@@ -34,6 +34,8 @@ double profile_pair_figure(const struct profile_pair_figure *list, size_t count,
 const struct profile_numa *profile_numa_of(const struct profile_class *node_class,
                                            uint32_t os_index);
 
+/* Is the PU (OS index) one of those that the cache names; where it names none, of its groups? */
+bool profile_cache_holds(const struct profile_cache *cache, uint32_t os_index);
 /* The cache of `level` that the PU (OS index) has, or NULL. */
 const struct profile_cache *profile_cache_of(const struct profile_class *node_class, uint32_t level,
                                              uint32_t os_index);

@@ -63,13 +63,16 @@ static void sort_by(struct speeds *speeds, size_t count, enum figure figure)
     }
 }
 
-static bool all_known(const struct speeds *speeds, size_t count, enum figure figure)
+/* How many times the slowest the fastest is; 0: not known of all. */
+static double range_of(const struct speeds *speeds, size_t count, enum figure figure)
 {
-    size_t known = 0;
-    while (known < count && speeds[known].of[figure] > 0) {
-        known++;
+    double most = 0, least = 0;
+    for (size_t i = 0; i < count; i++) {
+        double speed = speeds[i].of[figure];
+        most = speed > most ? speed : most;
+        least = i == 0 || speed < least ? speed : least;
     }
-    return known == count;
+    return least > 0 ? most / least : 0;
 }
 
 /* Cuts a group of nodes at each gap of a figure, and the parts by the next one. A figure that is
@@ -84,7 +87,7 @@ static void cut(struct speeds *speeds, size_t count, enum figure figure, struct 
         out->count++;
         return;
     }
-    bool known = all_known(speeds, count, figure);
+    const bool known = range_of(speeds, count, figure) > 0;
     if (known) {
         sort_by(speeds, count, figure);
     }
@@ -94,18 +97,6 @@ static void cut(struct speeds *speeds, size_t count, enum figure figure, struct 
             begin = i;
         }
     }
-}
-
-/* How many times the slowest the fastest is; 0: not known of all. */
-static double range_of(const struct speeds *speeds, size_t count, enum figure figure)
-{
-    double most = 0, least = 0;
-    for (size_t i = 0; i < count; i++) {
-        double speed = speeds[i].of[figure];
-        most = speed > most ? speed : most;
-        least = i == 0 || speed < least ? speed : least;
-    }
-    return least > 0 ? most / least : 0;
 }
 
 static void weigh_speeds(const struct speeds *speeds, size_t count, struct profile_tiers *out)

@@ -366,13 +366,13 @@ static int place_away(struct map_choice *c, const struct map_site *const *away, 
 }
 
 /* Every rank that finds cores where its GPUs are is placed there; then the others. */
-static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
+static int place_ranks(struct map_choice *c, const struct map_site *sites, size_t count,
+                       size_t begin, size_t end, struct servet_error *error)
 {
     size_t *here = map_arena_get(c->arena, end - begin, sizeof *here), rank = begin;
     const struct map_site **away = map_arena_get(c->arena, end - begin, sizeof *away);
     TRY(map_arena_check(c->arena));
-    for (size_t s = 0; s < c->site_count; s++) {
-        const struct map_site *site = &c->sites[s];
+    for (const struct map_site *site = sites; site < sites + count; site++) {
         size_t room = count_free(c, &site->pus), here_count = 0;
         for (size_t r = 0; r < site->ranks; r++, rank++) {
             const uint32_t wants = map_threads_of(&c->request->ranks, rank);
@@ -398,17 +398,12 @@ static int place_by_sites(struct map_choice *c, size_t begin, size_t end,
                           struct servet_error *error)
 {
     const size_t ranks = end - begin, count = c->site_count;
-    struct map_site *sites = c->sites, *parts = map_arena_get(c->arena, count, sizeof *parts);
+    struct map_site *parts = map_arena_get(c->arena, count, sizeof *parts);
     size_t part_count = 0;
     TRY(map_arena_check(c->arena));
     TRY(ranks < count ? divide_nodes(c, ranks, parts, &part_count)
-                      : divide_sites(c, sites, count, ranks, parts, &part_count));
-    c->sites = parts;
-    c->site_count = part_count;
-    int rc = place_ranks(c, begin, end, error);
-    c->sites = sites;
-    c->site_count = count;
-    return rc;
+                      : divide_sites(c, c->sites, count, ranks, parts, &part_count));
+    return place_ranks(c, parts, part_count, begin, end, error);
 }
 
 /* As without GPUs. */

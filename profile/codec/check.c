@@ -24,21 +24,13 @@ static int check_interval(const struct json_path *at, const struct profile_cache
     return profile_check_integer(at, "size_high_bytes", high, cache->size_bytes, INT64_MAX, error);
 }
 
-/* A cache that names no PUs holds those of its groups. */
-static bool holds_any(const struct profile_cache *cache, const struct profile_set *pus)
+static bool share_pu(const struct profile_class *node_class, const struct profile_cache *a,
+                     const struct profile_cache *b)
 {
-    bool any = profile_set_overlaps(&cache->pus, pus);
-    for (size_t i = 0; !any && !cache->pus.count && i < cache->sharing.group_count; i++) {
-        any = profile_set_overlaps(&cache->sharing.groups[i], pus);
-    }
-    return any;
-}
-
-static bool share_pu(const struct profile_cache *a, const struct profile_cache *b)
-{
-    bool shared = holds_any(b, &a->pus);
-    for (size_t i = 0; !shared && !a->pus.count && i < a->sharing.group_count; i++) {
-        shared = holds_any(b, &a->sharing.groups[i]);
+    bool shared = false;
+    for (size_t i = 0; !shared && i < node_class->pus.count; i++) {
+        const uint32_t pu = node_class->pus.ids[i];
+        shared = profile_cache_holds(a, pu) && profile_cache_holds(b, pu);
     }
     return shared;
 }
@@ -54,7 +46,7 @@ static int check_cache(const struct json_path *at, const struct profile_class *n
     }
     for (size_t i = 0; i < index; i++) {
         if (node_class->caches[i].level == cache->level &&
-            share_pu(&node_class->caches[i], cache)) {
+            share_pu(node_class, &node_class->caches[i], cache)) {
             return profile_refuse(error, at, NULL,
                                   "found a PU that another cache of this level holds, expected one "
                                   "cache per PU and level");
