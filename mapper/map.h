@@ -51,15 +51,20 @@ enum map_priority { MAP_MEMORY, MAP_COMMUNICATION };
 
 struct map_request {
     enum map_priority priority;
-    size_t workers; /* >= 1; more than PUs: the least occupied PUs first, then the weight */
+    size_t workers; /* >= 1, of map_domains() ranks; more than PUs: the least occupied PUs first,
+                       then the weight */
     const struct profile_set *allowed; /* PU numbers that may be used; NULL: all of the profile */
     const struct profile_set *taken;   /* PU numbers that other programs hold; NULL: none */
     bool paper;                        /* the paper's literal sums decide */
     /* The number of workers is known beforehand: they are numbered by the machine's tree (its
      * communication layers), so that neighbours are near, and communication priority takes the
      * smallest group with a core for each. False: workers come one by one, in the order of
-     * choice. */
+     * choice. Of ranks it is known. */
     bool known;
+    /* of ranks (processes) of a hybrid program alone */
+    const uint32_t *threads; /* of each, >= 1; NULL: `threads_each` of every one */
+    uint32_t threads_each;
+    bool whole; /* no rank straddles groups that hold it, even if others then share less */
 };
 
 /* One row of the papers' tables, before the choice of one worker: for --explain and the golden
@@ -93,19 +98,7 @@ struct map_request map_request_of(enum map_priority priority, size_t workers);
 int map_workers(const struct servet_profile *profile, const struct map_request *request,
                 uint32_t *out, const struct map_explainer *explainer, struct servet_error *error);
 
-/* A hybrid program: ranks (processes), each with threads. */
-struct map_domain_request {
-    enum map_priority priority;
-    size_t ranks;            /* >= 1 */
-    const uint32_t *threads; /* of each rank, >= 1 each; NULL: `threads_each` of every rank */
-    uint32_t threads_each;
-    const struct profile_set *allowed; /* as in map_request */
-    const struct profile_set *taken;
-    bool paper;
-    bool whole; /* no rank straddles groups that hold it, even if others then share less */
-};
-
-static inline uint32_t map_threads_of(const struct map_domain_request *request, size_t rank)
+static inline uint32_t map_threads_of(const struct map_request *request, size_t rank)
 {
     return request->threads ? request->threads[rank] : request->threads_each;
 }
@@ -126,7 +119,7 @@ static inline uint32_t map_threads_of(const struct map_domain_request *request, 
  * `out` gets the PU numbers of rank 0's threads in the order of the machine's tree, then those of
  * rank 1, …: the sum of all threads. 0; -EINVAL (as map_workers(), or a rank without threads);
  * -ENOMEM. */
-int map_domains(const struct servet_profile *profile, const struct map_domain_request *request,
+int map_domains(const struct servet_profile *profile, const struct map_request *request,
                 uint32_t *out, struct servet_error *error);
 
 /* One node of a class as a profile of its own, for the calls above: PU numbers are the OS indices

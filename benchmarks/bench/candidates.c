@@ -79,11 +79,11 @@ static struct pin_tuned run_before(const struct bench_habit *habit, uint32_t pus
 static int map_both(const struct servet_profile *node, const struct profile_set *allowed,
                     const struct pin_tuned *of, uint32_t *pus, struct servet_error *error)
 {
-    struct map_domain_request request = {
-        .ranks = of->ranks ? of->ranks : 1, .threads_each = of->threads, .allowed = allowed};
+    struct map_request request = {
+        .workers = of->ranks ? of->ranks : 1, .threads_each = of->threads, .allowed = allowed};
     for (size_t i = 0; i < 2; i++) {
         request.priority = i ? MAP_COMMUNICATION : MAP_MEMORY;
-        TRY(map_domains(node, &request, pus + i * request.ranks * of->threads, error));
+        TRY(map_domains(node, &request, pus + i * request.workers * of->threads, error));
     }
     return 0;
 }

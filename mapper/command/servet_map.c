@@ -47,26 +47,23 @@ static void choose_places(const struct map_options *options, const struct servet
                           struct map_devices *devices)
 {
     struct servet_error error;
-    struct map_request workers = map_request_of(priority_of(options), options->workers);
-    workers.allowed = allowed;
-    workers.paper = options->paper;
-    workers.known = !options->one_by_one;
-    struct map_device_request ranks = {
+    struct map_device_request request = {
         .ranks = {.priority = priority_of(options),
-                  .ranks = options->threads ? options->ranks : options->workers,
+                  .workers = options->threads ? options->ranks : options->workers,
                   .threads = options->threads,
                   .threads_each = 1,
                   .allowed = allowed,
-                  .paper = options->paper},
+                  .paper = options->paper,
+                  .known = !options->one_by_one},
         .gpus = options->gpus,
         .exclusive = options->exclusive,
         .nics = options->nics};
     const struct map_explainer table = {map_explain_row, out};
     const struct map_explainer *explainer = wants_table(options, allowed) ? &table : NULL;
-    const int rc = wants_devices(options) ? map_devices(profile, &ranks, pus, devices, &error)
-                   : options->threads     ? map_domains(profile, &ranks.ranks, pus, &error)
-                                          : map_workers(profile, &workers, pus, explainer, &error);
-    cli_check(rc, &error);
+    cli_check(wants_devices(options) ? map_devices(profile, &request, pus, devices, &error)
+              : options->threads     ? map_domains(profile, &request.ranks, pus, &error)
+                                     : map_workers(profile, &request.ranks, pus, explainer, &error),
+              &error);
 }
 
 /* -- by traffic -- */

@@ -260,7 +260,7 @@ static size_t count_free(const struct map_choice *c, const struct profile_set *s
 static int map_ranks(struct map_choice *c, const struct profile_set *set, const size_t *ranks,
                      size_t count, struct servet_error *error)
 {
-    const struct map_domain_request *all = &c->request->ranks;
+    const struct map_request *all = &c->request->ranks;
     uint32_t *threads = map_arena_get(c->arena, count, sizeof *threads);
     struct profile_set taken = {map_arena_get(c->arena, c->node->of->pus.count, sizeof *taken.ids),
                                 0};
@@ -275,8 +275,8 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
             taken.ids[taken.count++] = set->ids[i];
         }
     }
-    struct map_domain_request request = *all;
-    request.ranks = count;
+    struct map_request request = *all;
+    request.workers = count;
     request.threads = threads;
     request.allowed = set;
     request.taken = &taken;
@@ -513,11 +513,11 @@ static int find_nodes(const struct servet_profile *profile,
     if (!all) {
         return profile_error(error, -EINVAL, "--gpus: expected a machine with GPUs, none is known");
     }
-    if (request->exclusive && request->ranks.ranks > all) {
+    if (request->exclusive && request->ranks.workers > all) {
         return profile_error(error, -EINVAL,
                              "--gpus=exclusive: expected at most %zu ranks, one for each GPU, got "
                              "%zu",
-                             all, request->ranks.ranks);
+                             all, request->ranks.workers);
     }
     return 0;
 }
@@ -525,7 +525,7 @@ static int find_nodes(const struct servet_profile *profile,
 /* Ranks go to nodes in blocks, in proportion to their GPUs. */
 static int place_by_gpus(struct map_choice *c, struct servet_error *error)
 {
-    size_t all = profile_node_count(c->profile), rank = 0, ranks = c->request->ranks.ranks;
+    size_t all = profile_node_count(c->profile), rank = 0, ranks = c->request->ranks.workers;
     struct nodes nodes = {.parts = map_arena_get(c->arena, all, sizeof *nodes.parts),
                           .sites = map_arena_get(c->arena, all, sizeof *nodes.sites)};
     TRY(map_arena_check(c->arena));
@@ -546,7 +546,7 @@ static int place_by_gpus(struct map_choice *c, struct servet_error *error)
 static int choose_all(struct map_choice *c, struct map_devices *out, struct servet_error *error)
 {
     const struct map_device_request *request = c->request;
-    const size_t ranks = request->ranks.ranks;
+    const size_t ranks = request->ranks.workers;
     c->first = map_arena_get(c->arena, ranks + 1, sizeof *c->first);
     c->holds = map_arena_get(c->arena, ranks, sizeof *c->holds);
     TRY(map_arena_check(c->arena));
@@ -565,7 +565,7 @@ int map_devices(const struct servet_profile *profile, const struct map_device_re
                 uint32_t *pus, struct map_devices *out, struct servet_error *error)
 {
     FREED_BY(map_arena_free) struct map_arena arena = {0};
-    const size_t ranks = request->ranks.ranks;
+    const size_t ranks = request->ranks.workers;
     struct map_choice c = {.arena = &arena, .profile = profile, .request = request, .pus = pus};
     if (ranks < 1 || ranks >= MAP_WORKER_LIMIT) {
         return profile_error(error, -EINVAL, "ranks: expected a number from 1 to %u, got %zu",

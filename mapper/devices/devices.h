@@ -23,7 +23,7 @@
 #define MAP_ALL_GPUS UINT32_MAX
 
 struct map_device_request {
-    struct map_domain_request ranks;
+    struct map_request ranks;
     uint32_t gpus;  /* of each node; MAP_ALL_GPUS; 0: GPUs play no part */
     bool exclusive; /* no GPU for two ranks: more ranks than GPUs are refused */
     bool nics;

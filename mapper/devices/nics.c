@@ -116,7 +116,7 @@ static int give_left_over(struct map_choice *c, const struct cards *cards,
  * dealt out over each run of them. */
 int map_choose_nics(struct map_choice *c, struct servet_error *error)
 {
-    const size_t ranks = c->request->ranks.ranks;
+    const size_t ranks = c->request->ranks.workers;
     size_t *more = map_arena_get(c->arena, ranks, sizeof *more);
     for (size_t begin = 0, end; begin < ranks; begin = end) {
         struct profile_place here, there;
@@ -152,7 +152,7 @@ int map_choose_nics(struct map_choice *c, struct servet_error *error)
 
 int map_choice_devices(const struct map_choice *c, struct map_devices *out)
 {
-    const size_t ranks = c->request->ranks.ranks;
+    const size_t ranks = c->request->ranks.workers;
     size_t count = 0;
     for (size_t r = 0; r < ranks; r++) {
         for (const struct map_hold *hold = c->holds[r]; hold; hold = hold->before) {

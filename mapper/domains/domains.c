@@ -19,7 +19,7 @@
 #define KIND_SHIFT 48
 
 struct hybrid {
-    const struct map_domain_request *request;
+    const struct map_request *request;
     struct map_view *view;
     struct map_slots slots;
     bool *usable;                 /* by leaf */
@@ -108,9 +108,9 @@ static int pack_nodes(struct hybrid *h, const uint64_t *room, uint32_t count)
         }
     }
     if (least == MAP_NONE) {
-        return map_share_out(h->shares, h->request->ranks, room, count, MAP_PACK_THREADS);
+        return map_share_out(h->shares, h->request->workers, room, count, MAP_PACK_THREADS);
     }
-    for (size_t r = 0; r < h->request->ranks; r++) {
+    for (size_t r = 0; r < h->request->workers; r++) {
         h->shares[r].box = least;
     }
     return 0;
@@ -127,11 +127,11 @@ static int choose_nodes(struct hybrid *h, const struct map_order *nodes)
         count_room(h, nodes, by == 0, room);
         rc = h->request->priority == MAP_COMMUNICATION && by < 2
                  ? pack_nodes(h, room, count)
-                 : map_share_out(h->shares, h->request->ranks, room, count,
+                 : map_share_out(h->shares, h->request->workers, room, count,
                                  by < 2 ? MAP_FIT_THREADS : MAP_FIT_NOTHING);
     }
     TRY(rc);
-    for (size_t r = 0; r < h->request->ranks; r++) {
+    for (size_t r = 0; r < h->request->workers; r++) {
         h->shares[r].box = nodes->item[h->shares[r].box];
     }
     return 0;
@@ -493,12 +493,12 @@ static int fill_node(struct hybrid *h, uint32_t node, struct map_share *shares, 
 
 static int sum_threads(struct hybrid *h, struct servet_error *error)
 {
-    const struct map_domain_request *request = h->request;
-    if (request->ranks < 1 || request->ranks >= MAP_WORKER_LIMIT) {
+    const struct map_request *request = h->request;
+    if (request->workers < 1 || request->workers >= MAP_WORKER_LIMIT) {
         return profile_error(error, -EINVAL, "ranks: expected a number from 1 to %u, got %zu",
-                             MAP_WORKER_LIMIT - 1, request->ranks);
+                             MAP_WORKER_LIMIT - 1, request->workers);
     }
-    for (size_t r = 0; r < request->ranks; r++) {
+    for (size_t r = 0; r < request->workers; r++) {
         uint32_t threads = map_threads_of(request, r);
         h->threads += threads;
         if (threads < 1 || h->threads >= MAP_WORKER_LIMIT) {
@@ -513,7 +513,7 @@ static int sum_threads(struct hybrid *h, struct servet_error *error)
 static int make_hybrid(struct hybrid *h)
 {
     struct map_arena *arena = &h->view->arena;
-    size_t ranks = h->request->ranks;
+    size_t ranks = h->request->workers;
     uint32_t widest = 0;
     for (size_t c = 0; c < h->view->class_count; c++) {
         uint32_t pus = (uint32_t)h->view->classes[c].of->pus.count;
@@ -543,35 +543,31 @@ static int make_hybrid(struct hybrid *h)
 
 static int fill_nodes(struct hybrid *h, struct servet_error *error)
 {
-    const struct map_domain_request *request = h->request;
+    const struct map_request *request = h->request;
     struct map_order nodes;
     TRY(map_slots_make(h->view, request->allowed, request->taken, &h->slots, error));
     TRY(make_hybrid(h));
     TRY(map_order_of_nodes(h->view, &nodes));
     find_usable(h);
     TRY(choose_nodes(h, &nodes));
-    for (size_t low = 0, high; low < request->ranks; low = high) {
+    for (size_t low = 0, high; low < request->workers; low = high) {
         uint32_t node = h->shares[low].box;
-        for (high = low + 1; high < request->ranks && h->shares[high].box == node; high++) {
+        for (high = low + 1; high < request->workers && h->shares[high].box == node; high++) {
         }
         TRY(fill_node(h, node, h->shares + low, high - low));
     }
     return 0;
 }
 
-int map_domains(const struct servet_profile *profile, const struct map_domain_request *request,
+int map_domains(const struct servet_profile *profile, const struct map_request *request,
                 uint32_t *out, struct servet_error *error)
 {
     struct hybrid h = {.request = request, .out = out};
     FREED_BY(map_view_free) struct map_view view = {0};
     TRY(sum_threads(&h, error));
-    if (h.threads == request->ranks) {
-        struct map_request narrow = {.priority = request->priority,
-                                     .workers = request->ranks,
-                                     .allowed = request->allowed,
-                                     .taken = request->taken,
-                                     .paper = request->paper,
-                                     .known = true};
+    if (h.threads == request->workers) {
+        struct map_request narrow = *request;
+        narrow.known = true;
         return map_workers(profile, &narrow, out, NULL, error);
     }
     size_t load = h.threads + (request->taken ? request->taken->count : 0);

@@ -125,10 +125,10 @@ static void predict(struct suggesting *s, struct map_suggestion *suggestion)
     const struct servet_profile *node = map_one_node(s->node.of, &one);
     const size_t count = (size_t)suggestion->ranks * suggestion->threads;
     const uint32_t level = s->out->cache_level;
-    const struct map_domain_request request = {.priority = s->out->priority,
-                                               .ranks = suggestion->ranks,
-                                               .threads_each = suggestion->threads,
-                                               .allowed = &s->cores};
+    const struct map_request request = {.priority = s->out->priority,
+                                        .workers = suggestion->ranks,
+                                        .threads_each = suggestion->threads,
+                                        .allowed = &s->cores};
     cli_check(map_view_make(node, s->out->priority, count, &view, &error), &error);
     uint32_t *pus = cli_needed(map_arena_get(&view.arena, count, sizeof *pus));
     cli_check(map_domains(node, &request, pus, &error), &error);

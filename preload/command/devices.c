@@ -141,7 +141,7 @@ static void choose_for_threads(struct choice *c, uint32_t threads)
 {
     struct servet_error error;
     struct map_device_request request = {
-        .ranks = {.ranks = c->ranks, .threads_each = threads, .allowed = &c->allowed},
+        .ranks = {.workers = c->ranks, .threads_each = threads, .allowed = &c->allowed},
         .gpus = c->wish->gpus,
         .exclusive = c->wish->exclusive,
         .nics = c->wish->nics};

@@ -238,12 +238,12 @@ static int deal_out(struct planning *planning, struct pin_plan *plan, struct ser
 static int map_regions(const struct planning *planning, uint32_t each,
                        const struct profile_set *taken, uint32_t **out, struct servet_error *error)
 {
-    const struct map_domain_request request = {.priority = planning->priority,
-                                               .ranks = planning->asked->launcher->local_size,
-                                               .threads_each = each,
-                                               .allowed = &planning->allowed,
-                                               .taken = taken};
-    FREED uint32_t *all = malloc(request.ranks * each * sizeof *all);
+    const struct map_request request = {.priority = planning->priority,
+                                        .workers = planning->asked->launcher->local_size,
+                                        .threads_each = each,
+                                        .allowed = &planning->allowed,
+                                        .taken = taken};
+    FREED uint32_t *all = malloc(request.workers * each * sizeof *all);
     if (!all) {
         return -ENOMEM;
     }

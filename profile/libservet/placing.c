@@ -29,27 +29,6 @@ static int set_of(const servet_profile *profile, const char *name, const uint32_
     return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
 }
 
-static int map_sets(const servet_profile *profile, const struct servet_map_request *request,
-                    const struct profile_set *allowed, const struct profile_set *taken,
-                    uint32_t *pus, struct servet_error *error)
-{
-    enum map_priority priority =
-        request->priority == SERVET_COMMUNICATION ? MAP_COMMUNICATION : MAP_MEMORY;
-    if (request->threads) {
-        const struct map_domain_request ranks = {.priority = priority,
-                                                 .ranks = request->ranks,
-                                                 .threads = request->threads,
-                                                 .allowed = allowed,
-                                                 .taken = taken};
-        return map_domains(profile, &ranks, pus, error);
-    }
-    struct map_request workers = map_request_of(priority, request->ranks);
-    workers.allowed = allowed;
-    workers.taken = taken;
-    workers.known = !request->one_by_one;
-    return map_workers(profile, &workers, pus, NULL, error);
-}
-
 int servet_map(const servet_profile *profile, const struct servet_map_request *request,
                uint32_t *pus, struct servet_error *error)
 {
@@ -67,7 +46,15 @@ int servet_map(const servet_profile *profile, const struct servet_map_request *r
                &allowed, error));
     TRY(set_of(profile, "taken", request->taken, request->taken ? request->taken_count : 0, &taken,
                error));
-    return map_sets(profile, request, request->allowed ? &allowed : NULL, &taken, pus, error);
+    const struct map_request asked = {
+        .priority = request->priority == SERVET_COMMUNICATION ? MAP_COMMUNICATION : MAP_MEMORY,
+        .workers = request->ranks,
+        .threads = request->threads,
+        .allowed = request->allowed ? &allowed : NULL,
+        .taken = &taken,
+        .known = !request->one_by_one};
+    return request->threads ? map_domains(profile, &asked, pus, error)
+                            : map_workers(profile, &asked, pus, NULL, error);
 }
 
 /* -- how many -- */

@@ -90,7 +90,7 @@ static void ask(struct machine *m, bool mirror, const struct request *request, u
     struct servet_error error;
     struct profile_class *of = &m->profile->classes[0];
     const struct map_device_request all = {.ranks = {.priority = request->priority,
-                                                     .ranks = request->ranks,
+                                                     .workers = request->ranks,
                                                      .threads_each = request->threads,
                                                      .allowed = &request->allowed},
                                            .gpus = request->gpus ? MAP_ALL_GPUS : 0};

@@ -18,7 +18,7 @@ TEST(pus_of_others_are_left_to_them_while_there_are_free_ones)
     const struct servet_profile *node = map_one_node(&cluster->classes[0], &view);
     struct profile_set taken, used;
     ck_assert_int_eq(profile_set_parse("0,2,4,6", &taken), 0); /* a package */
-    struct map_domain_request request = {.ranks = 2, .threads_each = 2, .taken = &taken};
+    struct map_request request = {.workers = 2, .threads_each = 2, .taken = &taken};
     uint32_t out[MOST];
     ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
     ck_assert_int_eq(profile_set_from_array(out, 4, &used), 0);
@@ -43,8 +43,8 @@ static void assert_as_workers(const struct servet_profile *profile, enum map_pri
                               uint32_t ranks, uint32_t threads, uint64_t seed)
 {
     const struct map_request workers = map_request_of(priority, (size_t)ranks * threads);
-    const struct map_domain_request request = {
-        .priority = priority, .ranks = ranks, .threads_each = threads};
+    const struct map_request request = {
+        .priority = priority, .workers = ranks, .threads_each = threads};
     uint32_t a[MOST], b[MOST];
     ck_assert_int_eq(map_workers(profile, &workers, a, NULL, NULL), 0);
     ck_assert_int_eq(map_domains(profile, &request, b, NULL), 0);
@@ -52,13 +52,13 @@ static void assert_as_workers(const struct servet_profile *profile, enum map_pri
 }
 
 static void assert_inside_nodes(const struct servet_profile *profile,
-                                const struct map_domain_request *request, uint64_t seed)
+                                const struct map_request *request, uint64_t seed)
 {
     struct servet_error error;
     uint32_t out[MOST];
     ck_assert_msg(map_domains(profile, request, out, &error) == 0, "seed %" PRIu64 ": %s", seed,
                   error.text);
-    for (size_t r = 0, at = 0; r < request->ranks; at += request->threads[r++]) {
+    for (size_t r = 0, at = 0; r < request->workers; at += request->threads[r++]) {
         const uint32_t node = node_of(profile, out[at]);
         for (size_t t = 0; t < request->threads[r]; t++) {
             ck_assert_msg(node_of(profile, out[at + t]) == node,
@@ -83,11 +83,10 @@ TEST(any_machine_is_divided_into_ranks_inside_a_node)
             threads[r] = 1 + random_below(&random, 6);
         }
         struct profile_set taken = random_pus(&random, profile, 0);
-        const struct map_domain_request request = {.priority =
-                                                       seed % 3 ? MAP_MEMORY : MAP_COMMUNICATION,
-                                                   .ranks = ranks,
-                                                   .threads = threads,
-                                                   .taken = seed % 5 ? NULL : &taken};
+        const struct map_request request = {.priority = seed % 3 ? MAP_MEMORY : MAP_COMMUNICATION,
+                                            .workers = ranks,
+                                            .threads = threads,
+                                            .taken = seed % 5 ? NULL : &taken};
         assert_inside_nodes(profile, &request, seed);
         assert_as_workers(profile, request.priority, count, 1, seed);
         if (profile_node_count(profile) == 1 && profile->class_count == 1 &&
@@ -177,10 +176,9 @@ TEST(no_rank_straddles_while_another_way_is_as_good)
         if (whole == UINT32_MAX) {
             continue;
         }
-        const struct map_domain_request request = {.priority =
-                                                       seed % 2 ? MAP_MEMORY : MAP_COMMUNICATION,
-                                                   .ranks = ranks,
-                                                   .threads = threads};
+        const struct map_request request = {.priority = seed % 2 ? MAP_MEMORY : MAP_COMMUNICATION,
+                                            .workers = ranks,
+                                            .threads = threads};
         ck_assert_int_eq(map_domains(profile, &request, out, NULL), 0);
         bool straddles = false;
         size_t at = 0;
@@ -225,8 +223,8 @@ TEST(cores_left_over_lie_where_a_rank_would_straddle)
         const struct servet_profile *node = described(text);
         for (uint32_t threads = 2; threads <= cores / 2; threads++) {
             for (uint32_t ranks = 2; ranks * threads <= cores; ranks++) {
-                struct map_domain_request request = {
-                    .priority = MAP_COMMUNICATION, .ranks = ranks, .threads_each = threads};
+                struct map_request request = {
+                    .priority = MAP_COMMUNICATION, .workers = ranks, .threads_each = threads};
                 ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
                 uint32_t parted = 0;
                 for (uint32_t i = 1; i < ranks * threads; i++) {
@@ -245,13 +243,13 @@ TEST(bad_requests_are_refused)
     struct servet_error error;
     uint32_t out[MOST], none[] = {2, 0}, outside[] = {99};
     struct profile_set set = {outside, 1};
-    struct map_domain_request request = {.ranks = 0, .threads_each = 2};
+    struct map_request request = {.workers = 0, .threads_each = 2};
     ck_assert_int_lt(map_domains(profile, &request, out, &error), 0);
     ck_assert_ptr_nonnull(strstr(error.text, "ranks"));
-    request = (struct map_domain_request){.ranks = 2, .threads = none};
+    request = (struct map_request){.workers = 2, .threads = none};
     ck_assert_int_lt(map_domains(profile, &request, out, &error), 0);
     ck_assert_ptr_nonnull(strstr(error.text, "rank 1"));
-    request = (struct map_domain_request){.ranks = 2, .threads_each = 2, .allowed = &set};
+    request = (struct map_request){.workers = 2, .threads_each = 2, .allowed = &set};
     ck_assert_int_lt(map_domains(profile, &request, out, &error), 0);
     ck_assert_ptr_nonnull(strstr(error.text, "allowed PUs"));
 }
@@ -270,8 +268,8 @@ TEST(ranks_follow_the_layers_where_other_groups_as_wide_cross_them)
     }
     for (int priority = MAP_MEMORY; priority <= MAP_COMMUNICATION; priority++) {
         uint32_t out[8];
-        struct map_domain_request request = {
-            .priority = (enum map_priority)priority, .ranks = 2, .threads_each = 4};
+        struct map_request request = {
+            .priority = (enum map_priority)priority, .workers = 2, .threads_each = 4};
         ck_assert_int_eq(map_domains(profile, &request, out, NULL), 0);
         for (uint32_t t = 0; t < 8; t++) {
             uint32_t in_layer = out[t] / 2 % 2, in_memory = out[t] / 4;
@@ -301,7 +299,7 @@ TEST(no_rank_shares_more_memory_than_where_groups_are_cut)
                                        .communication = {.layers = layers, .layer_count = 2}};
     struct map_node_view view;
     struct servet_error error;
-    struct map_domain_request request = {.ranks = RANKS, .threads_each = THREADS};
+    struct map_request request = {.workers = RANKS, .threads_each = THREADS};
     ck_assert_int_eq(map_domains(map_one_node(&node, &view), &request, out, &error), 0);
     for (size_t r = 0; r < RANKS; r++) {
         uint32_t crowd = 0;

@@ -152,8 +152,8 @@ static void map_with(struct machine *m, enum map_priority priority, const struct
 {
     size_t workers = workers_of(program);
     struct map_request request = {.priority = priority, .workers = workers, .known = true};
-    struct map_domain_request ranks = {
-        .priority = priority, .ranks = program->ranks, .threads_each = program->threads};
+    struct map_request ranks = {
+        .priority = priority, .workers = program->ranks, .threads_each = program->threads};
     struct servet_error error;
     int rc = program->threads > 1 ? map_domains(m->profile, &ranks, leaves, &error)
                                   : map_workers(m->profile, &request, leaves, NULL, &error);

@@ -65,8 +65,8 @@ static int measure(uint32_t nodes, enum map_priority priority, uint32_t threads)
     size_t pus = nodes * profile->classes[0].pus.count;
     uint32_t *out = needed(calloc(pus, sizeof *out));
     const struct map_request workers = {.priority = priority, .workers = pus};
-    const struct map_domain_request ranks = {
-        .priority = priority, .ranks = pus / threads, .threads_each = threads};
+    const struct map_request ranks = {
+        .priority = priority, .workers = pus / threads, .threads_each = threads};
     double best = 0, best_cpu = 0;
     for (int i = 0; i < (threads > 1 ? 1 : REPETITIONS); i++) {
         struct servet_error error;
@@ -88,7 +88,7 @@ static int measure(uint32_t nodes, enum map_priority priority, uint32_t threads)
            priority == MAP_MEMORY ? "memory" : "communication", best, best_cpu,
            best_cpu / (double)pus * 1e9, (double)usage.ru_maxrss / 1024);
     if (threads > 1) {
-        printf("  %zu ranks of %u threads", ranks.ranks, threads);
+        printf("  %zu ranks of %u threads", ranks.workers, threads);
     }
     putchar('\n');
     free(out);
