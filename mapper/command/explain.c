@@ -16,8 +16,10 @@ struct summing {
     FILE *out;
     struct map_view *view;
     const struct map_mapping *plan;
-    uint32_t *count;     /* by leaf: workers in the group that it is the lowest of */
+    uint32_t *count;     /* by leaf: workers in the group that it is the lowest of; or the last
+                            count_groups() that found the group */
     uint32_t *histogram; /* by number of workers: groups */
+    uint32_t counted;    /* how often count_groups() has counted */
 };
 
 /* A relation without groups has nothing to say. */
@@ -36,18 +38,15 @@ static bool says_something(const struct map_view *view, int which)
 static uint32_t count_groups(struct summing *s, size_t rank, int which)
 {
     const struct map_mapping *plan = s->plan;
+    const uint32_t counted = ++s->counted;
     uint32_t groups = 0;
-    for (bool clear = true;; clear = false) {
-        for (size_t i = plan->first[rank]; i < plan->first[rank + 1]; i++) {
-            uint32_t leaf = map_view_leaf(s->view, plan->places[i].pu);
-            uint32_t *seen = &s->count[map_lowest_leaf(s->view, leaf, which)];
-            groups += !clear && !*seen;
-            *seen = !clear;
-        }
-        if (!clear) {
-            return groups;
-        }
+    for (size_t i = plan->first[rank]; i < plan->first[rank + 1]; i++) {
+        uint32_t leaf = map_view_leaf(s->view, plan->places[i].pu);
+        uint32_t *last = &s->count[map_lowest_leaf(s->view, leaf, which)];
+        groups += *last != counted;
+        *last = counted;
     }
+    return groups;
 }
 
 /* The ranks in more groups than their cores need. Cores themselves, and all that is no larger, are
@@ -63,6 +62,7 @@ static void print_crossing(struct summing *s, int which)
             most = cores > most ? cores : most;
         }
     }
+    memset(s->count, 0, view->leaf_count * sizeof *s->count);
     struct profile_set ranks = {cli_needed(calloc(s->plan->rank_count, sizeof *ranks.ids)), 0};
     for (size_t r = 0; most > 1 && r < s->plan->rank_count; r++) {
         uint32_t cores = count_groups(s, r, MAP_CORES);

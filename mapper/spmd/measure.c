@@ -15,6 +15,7 @@
 #include "profile/base/file.h"
 #include "profile/base/statistics.h"
 #include "profile/scope.h"
+#include "profile/text/record.h"
 
 #define TRACE_LIBRARY "libservet_trace.so"
 
@@ -64,30 +65,15 @@ static void make_file(char name[FILE_NAME], const char *wanted, const char *text
 static char *expand_command(const struct spmd_planner *p, const struct spmd_tile *tile)
 {
     const uint64_t n = tile->n, m = tile->m;
-    const struct {
-        const char *name;
-        uint64_t first, second; /* 0: there is one number */
-    } names[] = {{"{problem}", tile->x * n, tile->y * m},
-                 {"{grid}", n, m},
-                 {"{cores}", n * m, 0},
-                 {"{iterations}", p->options.iterations, 0}};
-    const char *at = p->options.characterise;
-    char *text;
-    size_t size, k;
+    char problem[48], grid[48], *text;
+    size_t size;
     FILE *out = cli_needed(profile_stream_open(&text, &size));
-    while (*at) {
-        for (k = 0; k < 4 && strncmp(at, names[k].name, strlen(names[k].name)) != 0; k++) {
-        }
-        if (k == 4) {
-            fputc(*at++, out);
-            continue;
-        }
-        fprintf(out, "%llu", (ull)names[k].first);
-        if (names[k].second) {
-            fprintf(out, "x%llu", (ull)names[k].second);
-        }
-        at += strlen(names[k].name);
-    }
+    snprintf(problem, sizeof problem, "%llux%llu", (ull)(tile->x * n), (ull)(tile->y * m));
+    snprintf(grid, sizeof grid, "%llux%llu", (ull)n, (ull)m);
+    profile_record_say(out, p->options.characterise,
+                       PROFILE_FACTS(PROFILE_WORD("problem", problem), PROFILE_WORD("grid", grid),
+                                     PROFILE_NUMBER("cores", n * m),
+                                     PROFILE_NUMBER("iterations", p->options.iterations)));
     cli_done(fclose(out));
     return text;
 }

@@ -40,7 +40,7 @@ struct choice {
     uint32_t *pus; /* of all ranks */
     uint32_t threads;
     struct map_devices devices;
-    struct pin_given given; /* own_count > 0: the ranks asked for are its parts */
+    struct pin_given given; /* own.count > 0: the ranks asked for are its parts */
     bool mistaken;          /* what was said of GPUs or ranks cannot be */
 };
 
@@ -197,8 +197,8 @@ static void keep_jobs(struct choice *c, struct profile_class *out)
     for (size_t i = 0; i < c->node_class->device_count; i++) {
         const struct profile_device *device = &c->node_class->devices[i];
         bool keep = device->kind != PROFILE_GPU;
-        for (size_t k = 0; k < c->given.job_count; k++) {
-            keep = keep || device == c->given.job[k];
+        for (size_t k = 0; k < c->given.job.count; k++) {
+            keep = keep || device == c->given.job.list[k];
         }
         if (keep) {
             out->devices[out->device_count++] = *device;
@@ -210,12 +210,12 @@ static void keep_jobs(struct choice *c, struct profile_class *out)
 static uint32_t near_cores(const struct choice *c)
 {
     uint32_t least = UINT32_MAX;
-    for (size_t i = 0; i < c->given.job_count; i++) {
-        const struct profile_set *pus = &c->given.job[i]->pus;
+    for (size_t i = 0; i < c->given.job.count; i++) {
+        const struct profile_set *pus = &c->given.job.list[i]->pus;
         struct profile_set near;
         size_t beside = 0;
-        for (size_t k = 0; k < c->given.job_count; k++) {
-            beside += profile_set_equal(pus, &c->given.job[k]->pus);
+        for (size_t k = 0; k < c->given.job.count; k++) {
+            beside += profile_set_equal(pus, &c->given.job.list[k]->pus);
         }
         cli_done(profile_set_intersect(pus, &c->allowed, &near));
         const uint32_t each =
@@ -231,18 +231,18 @@ static uint32_t near_cores(const struct choice *c)
 static void leave_gpus(struct choice *c, uint32_t threads)
 {
     struct pin_given *given = &c->given;
-    const size_t used = given->own_count * c->launcher->node_ranks,
-                 first = given->own_count * c->launcher->node_rank;
-    if (given->shares > 1 || used >= given->job_count ||
-        (size_t)threads * given->job_count <= c->allowed.count) {
+    const size_t used = given->own.count * c->launcher->node_ranks,
+                 first = given->own.count * c->launcher->node_rank;
+    if (given->shares > 1 || used >= given->job.count ||
+        (size_t)threads * given->job.count <= c->allowed.count) {
         return;
     }
-    for (size_t i = 0; i < given->own_count; i++) {
-        if (given->own[i] != given->job[first + i]) {
+    for (size_t i = 0; i < given->own.count; i++) {
+        if (given->own.list[i] != given->job.list[first + i]) {
             return;
         }
     }
-    given->job_count = used;
+    given->job.count = used;
 }
 
 /* PUs for a part: those of OMP_NUM_THREADS, else all that are near; of a worker at least all these:
@@ -250,13 +250,13 @@ static void leave_gpus(struct choice *c, uint32_t threads)
 static void choose_parts(struct choice *c, const struct pin_device_wish *wish,
                          struct profile_class *of_job)
 {
-    const uint32_t asked = pin_plan_threads(), own = (uint32_t)c->given.own_count,
+    const uint32_t asked = pin_plan_threads(), own = (uint32_t)c->given.own.count,
                    threads = (asked + own - 1) / own;
     leave_gpus(c, threads);
     keep_jobs(c, of_job);
     map_one_node(of_job, &c->view);
     c->wish = wish;
-    c->ranks = (uint32_t)(c->given.job_count * c->given.shares);
+    c->ranks = (uint32_t)(c->given.job.count * c->given.shares);
     const size_t most = c->allowed.count / c->ranks ? c->allowed.count / c->ranks : 1;
     uint32_t wants = asked && !c->launcher->row->workers ? threads : near_cores(c);
     wants = wants < threads ? threads : wants;
@@ -294,10 +294,10 @@ static void mark(const struct choice *c, const struct pin_options *options)
     char *text = NULL;
     size_t size;
     FILE *out = cli_needed(profile_stream_open(&text, &size));
-    for (size_t i = 0; i < c->given.own_count; i++) {
-        print_near(out, c->given.own[i]);
+    for (size_t i = 0; i < c->given.own.count; i++) {
+        print_near(out, c->given.own.list[i]);
     }
-    const bool are_held = !c->given.own_count && c->devices.first;
+    const bool are_held = !c->given.own.count && c->devices.first;
     for (size_t i = are_held ? c->devices.first[c->rank] : 0;
          are_held && i < c->devices.first[c->rank + 1]; i++) {
         print_near(out, c->devices.held[i].device);
@@ -326,13 +326,13 @@ static void add_pus(const struct choice *c, size_t rank, struct profile_mask *ou
 static void narrow(const struct choice *c, const struct pin_options *options)
 {
     struct profile_mask mask = {0};
-    for (size_t i = 0; i < c->given.own_count; i++) {
-        const size_t part = part_of(c, c->given.own[i]);
+    for (size_t i = 0; i < c->given.own.count; i++) {
+        const size_t part = part_of(c, c->given.own.list[i]);
         if (part != SIZE_MAX) {
             add_pus(c, part, &mask);
         }
     }
-    if (!c->given.own_count) {
+    if (!c->given.own.count) {
         add_pus(c, c->rank, &mask);
     }
     if (!profile_mask_empty(&mask) && profile_mask_set(0, &mask) == 0) {
@@ -450,7 +450,7 @@ static bool read_given(struct choice *c)
         cli_note("%s; placed as without GPUs", error.text);
         c->mistaken = true;
     }
-    return c->given.own_count;
+    return c->given.own.count;
 }
 
 /* The rank goes beside the GPUs that it has; cards are those nearest to it. */
@@ -466,12 +466,12 @@ static void go_beside(struct choice *c, const struct profile_mask *allowed,
         char text[128];
         snprintf(text, sizeof text,
                  "--gpus=exclusive: expected at most %zu ranks, one for each GPU, got %u",
-                 c->given.job_count, c->launcher->node_ranks);
+                 c->given.job.count, c->launcher->node_ranks);
         refuse_choice(c, text);
     }
     choose_parts(c, &beside, &of_job);
     narrow(c, options);
-    const size_t part = part_of(c, c->given.own[0]);
+    const size_t part = part_of(c, c->given.own.list[0]);
     if (part != SIZE_MAX) {
         c->rank = (uint32_t)part;
         c->wish = &cards;

@@ -30,12 +30,6 @@
 /* They hold the node's numbers, not the cgroup's. */
 static const char *const step_lists[] = {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"};
 
-struct gpus {
-    const struct profile_device **list;
-    size_t count;
-    bool uncounted; /* the runtime's order is not known: numbers mean nothing */
-};
-
 /* -- those that may be opened -- */
 
 /* access(2) asks the device cgroup as open(2) does, and wakes no device. */
@@ -98,7 +92,7 @@ static int by_bus(const void *a, const void *b)
 /* CUDA counts by bus where CUDA_DEVICE_ORDER=PCI_BUS_ID; else the fastest comes first and only CUDA
  * orders those of several models: a profile has its numbers where hwloc could ask it (CUDA
  * Programming Guide, "CUDA Environment Variables"). */
-static void order_as_cuda(struct gpus *gpus)
+static void order_as_cuda(struct pin_gpus *gpus)
 {
     const char *order = getenv("CUDA_DEVICE_ORDER");
     if (order && strcmp(order, "PCI_BUS_ID") == 0) {
@@ -113,7 +107,7 @@ static void order_as_cuda(struct gpus *gpus)
 
 /* In the order of the runtime, as the class has them. `root` NULL: all. */
 static void find_gpus(const struct profile_class *of, uint32_t vendor, const char *root,
-                      struct gpus *out)
+                      struct pin_gpus *out)
 {
     out->count = 0;
     for (size_t i = 0; i < of->device_count; i++) {
@@ -141,7 +135,7 @@ static bool is_tile(const struct profile_device *device, const char *entry)
 }
 
 /* Adds what the entry means. False: nothing. */
-static bool add_entry(const struct gpus *from, const char *entry, struct gpus *out)
+static bool add_entry(const struct pin_gpus *from, const char *entry, struct pin_gpus *out)
 {
     const size_t before = out->count, length = strlen(entry);
     const bool number = *entry && strspn(entry, "0123456789") == length;
@@ -176,12 +170,12 @@ static bool hides_all(const char *text)
 }
 
 /* Leaves in `gpus` what the variable names. */
-static int apply_list(const char *name, struct gpus *gpus, struct servet_error *error)
+static int apply_list(const char *name, struct pin_gpus *gpus, struct servet_error *error)
 {
     const char *value = getenv(name);
     FREED char *copy = cli_needed(strdup(value));
     FREED const struct profile_device **list = cli_needed(calloc(gpus->count + 1, sizeof *list));
-    struct gpus found = {.list = list};
+    struct pin_gpus found = {.list = list};
     char *rest = copy;
     for (char *entry; !hides_all(value) && (entry = strsep(&rest, ","));) {
         if (found.count == gpus->count || !add_entry(gpus, entry, &found)) {
@@ -199,7 +193,7 @@ static int apply_list(const char *name, struct gpus *gpus, struct servet_error *
 }
 
 /* Slurm's list of numbers of the node: "0,2-3". False, and `gpus` as it was: none is there. */
-static bool apply_step(const char *text, struct gpus *gpus)
+static bool apply_step(const char *text, struct pin_gpus *gpus)
 {
     struct profile_set numbers;
     size_t count = 0;
@@ -227,7 +221,7 @@ static const char *step_list(void)
 
 /* The GPUs of one vendor that the process sees. `given`: a variable says so. */
 static int find_visible(const struct profile_class *of, uint32_t vendor, const char *root,
-                        struct gpus *gpus, bool *given, struct servet_error *error)
+                        struct pin_gpus *gpus, bool *given, struct servet_error *error)
 {
     const struct profile_gpu_maker *maker = profile_gpu_maker(vendor);
     *given = false;
@@ -253,7 +247,7 @@ static int find_visible(const struct profile_class *of, uint32_t vendor, const c
 /* The GPUs of all ranks of this node: those of the step, else those that may be opened; where these
  * are no more than this process's own, they are not known, and all count. */
 static void find_job(const struct profile_class *of, uint32_t vendor, const char *root,
-                     bool is_alone, const struct gpus *own, struct gpus *job)
+                     bool is_alone, const struct pin_gpus *own, struct pin_gpus *job)
 {
     find_gpus(of, vendor, NULL, job);
     if (apply_step(step_list(), job)) {
@@ -261,13 +255,13 @@ static void find_job(const struct profile_class *of, uint32_t vendor, const char
     }
     find_gpus(of, vendor, root, job);
     if (job->count <= own->count && !is_alone) {
-        struct gpus all = {.list = job->list};
+        struct pin_gpus all = {.list = job->list};
         find_gpus(of, vendor, NULL, &all);
         job->count = all.count;
     }
 }
 
-static size_t place_in(const struct gpus *gpus, const struct profile_device *device)
+static size_t place_in(const struct pin_gpus *gpus, const struct profile_device *device)
 {
     size_t at = 0;
     while (at < gpus->count && gpus->list[at] != device) {
@@ -277,7 +271,7 @@ static size_t place_in(const struct gpus *gpus, const struct profile_device *dev
 }
 
 /* Ranks that all see the same GPUs take them by their local ranks, in turn. */
-static void take_in_turn(size_t rank, size_t ranks, struct gpus *own, struct gpus *job)
+static void take_in_turn(size_t rank, size_t ranks, struct pin_gpus *own, struct pin_gpus *job)
 {
     memcpy(job->list, own->list, own->count * sizeof *own->list);
     job->count = own->count < ranks ? own->count : ranks;
@@ -307,23 +301,18 @@ static size_t share_of(size_t rank, size_t at, size_t gpus, size_t shares)
     return rank % shares;
 }
 
-static void divide_pus(const struct pin_launcher *launcher, const struct gpus *own,
-                       const struct gpus *job, struct pin_given *out)
+static void divide_pus(const struct pin_launcher *launcher, struct pin_given *out)
 {
     const size_t rank = launcher->node_rank, ranks = launcher->node_ranks,
-                 at = place_in(job, own->list[0]);
-    out->shares = (ranks * own->count + job->count - 1) / job->count;
+                 at = place_in(&out->job, out->own.list[0]);
+    out->shares = (ranks * out->own.count + out->job.count - 1) / out->job.count;
     out->shares = out->shares ? out->shares : 1;
-    out->share = share_of(rank, at, job->count, out->shares);
-    out->own = own->list;
-    out->own_count = own->count;
-    out->job = job->list;
-    out->job_count = job->count;
+    out->share = share_of(rank, at, out->job.count, out->shares);
 }
 
 /* The first vendor of which a variable speaks, or whose GPUs the workers take. */
-static int find_own(const struct profile_class *of, const char *root, bool takes, struct gpus *own,
-                    uint32_t *vendor, struct servet_error *error)
+static int find_own(const struct profile_class *of, const char *root, bool takes,
+                    struct pin_gpus *own, uint32_t *vendor, struct servet_error *error)
 {
     for (size_t i = 0; i < PROFILE_GPU_MAKERS; i++) {
         const uint32_t of_maker = profile_gpu_makers[i].vendor;
@@ -344,38 +333,35 @@ int pin_given_read(const struct profile_class *of, const char *root,
                    struct servet_error *error)
 {
     const bool takes = launcher->name && launcher->row->takes;
-    struct gpus own = {.list = cli_needed(calloc(of->device_count + 1, sizeof *own.list))},
-                job = {.list = cli_needed(calloc(of->device_count + 1, sizeof *job.list))};
+    const size_t ranks = launcher->node_ranks;
+    struct pin_gpus *own = &out->own, *job = &out->job;
     uint32_t vendor = 0;
-    struct pin_given found = {0};
-    const int rc = find_own(of, root, takes, &own, &vendor, error);
-    if (rc == 0 && own.count && launcher->name) {
-        find_job(of, vendor, root, launcher->node_ranks == 1, &own, &job);
-        if (place_in(&job, own.list[0]) == job.count) {
-            find_gpus(of, vendor, NULL, &job);
-        }
-        if (launcher->node_ranks == 1) {
-            memcpy(job.list, own.list, own.count * sizeof *own.list);
-            job.count = own.count;
-        }
-        if (takes || (own.count > 1 && own.count * launcher->node_ranks > job.count)) {
-            take_in_turn(launcher->node_rank, launcher->node_ranks, &own, &job);
-        }
-        divide_pus(launcher, &own, &job, &found);
-        *out = found;
-        return 0;
+    *out = (struct pin_given){0};
+    own->list = cli_needed(calloc(of->device_count + 1, sizeof *own->list));
+    job->list = cli_needed(calloc(of->device_count + 1, sizeof *job->list));
+    const int rc = find_own(of, root, takes, own, &vendor, error);
+    if (rc < 0 || !own->count || !launcher->name) {
+        pin_given_free(out);
+        return rc;
     }
-    free(own.list);
-    free(job.list);
-    if (rc == 0) {
-        *out = found;
+    find_job(of, vendor, root, ranks == 1, own, job);
+    if (place_in(job, own->list[0]) == job->count) {
+        find_gpus(of, vendor, NULL, job);
     }
-    return rc;
+    if (ranks == 1) {
+        memcpy(job->list, own->list, own->count * sizeof *own->list);
+        job->count = own->count;
+    }
+    if (takes || (own->count > 1 && own->count * ranks > job->count)) {
+        take_in_turn(launcher->node_rank, ranks, own, job);
+    }
+    divide_pus(launcher, out);
+    return 0;
 }
 
 void pin_given_free(struct pin_given *given)
 {
-    free(given->own);
-    free(given->job);
+    free(given->own.list);
+    free(given->job.list);
     *given = (struct pin_given){0};
 }

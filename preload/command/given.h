@@ -9,13 +9,17 @@
 #include "preload/place/launcher.h"
 #include "profile/model.h"
 
+struct pin_gpus {
+    const struct profile_device **list;
+    size_t count;
+    bool uncounted; /* the runtime's order is not known: numbers mean nothing */
+};
+
 struct pin_given {
-    const struct profile_device **own; /* NULL: no variable speaks of them */
-    size_t own_count;
-    const struct profile_device **job; /* those of all ranks here */
-    size_t job_count;
-    size_t shares; /* so many ranks have each of them */
-    size_t share;  /* which of these this process is */
+    struct pin_gpus own; /* none: no variable speaks of them */
+    struct pin_gpus job; /* those of all ranks here */
+    size_t shares;       /* so many ranks have each of them */
+    size_t share;        /* which of these this process is */
 };
 
 /* `root`: of /dev, /proc and /sys. 0; -ENOENT (a variable names a GPU that is not there, or may not

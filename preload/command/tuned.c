@@ -11,6 +11,7 @@
 #include "profile/base/file.h"
 #include "profile/base/hash.h"
 #include "profile/model.h"
+#include "profile/text/record.h"
 
 const char *const pin_tuned_names[PIN_TUNED_PLACEMENTS + 1] = {"memory", "communication",
                                                                "default"};
@@ -213,20 +214,13 @@ bool pin_tuned_is_open(const char *word)
 
 char *pin_tuned_fill(const char *word, const struct pin_tuned *with)
 {
-    static const size_t ranks = sizeof PIN_TUNED_RANKS - 1, threads = sizeof PIN_TUNED_THREADS - 1;
     char *text = NULL;
     size_t size;
     FILE *out = profile_stream_open(&text, &size);
-    while (out && *word) {
-        if (strncmp(word, PIN_TUNED_RANKS, ranks) == 0) {
-            fprintf(out, "%u", with->ranks);
-            word += ranks;
-        } else if (strncmp(word, PIN_TUNED_THREADS, threads) == 0) {
-            fprintf(out, "%u", with->threads);
-            word += threads;
-        } else {
-            fputc(*word++, out);
-        }
+    if (out) {
+        profile_record_say(out, word,
+                           PROFILE_FACTS(PROFILE_NUMBER("ranks", with->ranks),
+                                         PROFILE_NUMBER("threads", with->threads)));
     }
     return out && fclose(out) == 0 ? text : NULL;
 }

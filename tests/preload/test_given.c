@@ -371,9 +371,9 @@ TEST(a_runtime_counts_the_gpus_that_may_be_opened)
     make("/dev/nvidia1", "");
     setenv("CUDA_VISIBLE_DEVICES", "0", 1);
     read_given(2, NULL);
-    ck_assert_uint_eq(given.own_count, 1);
-    ck_assert_ptr_eq(given.own[0], &machine.profile->classes[0].devices[2]);
-    ck_assert_uint_eq(given.job_count, 4); /* other tasks may have the others */
+    ck_assert_uint_eq(given.own.count, 1);
+    ck_assert_ptr_eq(given.own.list[0], &machine.profile->classes[0].devices[2]);
+    ck_assert_uint_eq(given.job.count, 4); /* other tasks may have the others */
     pin_given_free(&given);
     setenv("CUDA_VISIBLE_DEVICES", "1", 1);
     read_given(2, "CUDA_VISIBLE_DEVICES=1: expected numbers or UUIDs of the 1 GPUs that this "
@@ -393,7 +393,7 @@ TEST(numbers_are_those_of_cudas_order)
     for (int by_bus = 0; by_bus < 2; by_bus++) {
         setenv("CUDA_DEVICE_ORDER", by_bus ? "PCI_BUS_ID" : "FASTEST_FIRST", 1);
         read_given(0, NULL);
-        ck_assert_ptr_eq(given.own[0], &gpus[by_bus ? 3 : 0]);
+        ck_assert_ptr_eq(given.own.list[0], &gpus[by_bus ? 3 : 0]);
         pin_given_free(&given);
     }
     setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST", 1);
