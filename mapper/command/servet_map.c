@@ -20,15 +20,6 @@ static enum map_priority priority_of(const struct map_options *options)
     return options->communication ? MAP_COMMUNICATION : MAP_MEMORY;
 }
 
-static size_t count_places(const struct map_options *options)
-{
-    size_t places = options->threads ? 0 : options->workers;
-    for (size_t r = 0; options->threads && r < options->ranks; r++) {
-        places += options->threads[r];
-    }
-    return places;
-}
-
 /* The paper's table, where anybody could read it. */
 static bool wants_table(const struct map_options *options, const struct profile_set *allowed)
 {
@@ -42,9 +33,10 @@ static bool wants_devices(const struct map_options *options)
 }
 
 /* `devices` is set where they were asked for. */
-static void choose_places(const struct map_options *options, const struct servet_profile *profile,
-                          const struct profile_set *allowed, FILE *out, uint32_t *pus,
-                          struct map_devices *devices)
+static struct map_mapping choose_places(const struct map_options *options,
+                                        const struct servet_profile *profile,
+                                        const struct profile_set *allowed, FILE *out,
+                                        struct map_devices *devices)
 {
     struct servet_error error;
     struct map_device_request request = {
@@ -60,10 +52,20 @@ static void choose_places(const struct map_options *options, const struct servet
         .nics = options->nics};
     const struct map_explainer table = {map_explain_row, out};
     const struct map_explainer *explainer = wants_table(options, allowed) ? &table : NULL;
+    size_t places = options->threads ? 0 : options->workers;
+    for (size_t r = 0; options->threads && r < options->ranks; r++) {
+        places += options->threads[r];
+    }
+    FREED uint32_t *pus = cli_needed(calloc(places, sizeof *pus));
     cli_check(wants_devices(options) ? map_devices(profile, &request, pus, devices, &error)
               : options->threads     ? map_domains(profile, &request.ranks, pus, &error)
                                      : map_workers(profile, &request.ranks, pus, explainer, &error),
               &error);
+    struct map_mapping plan =
+        map_mapping_make(profile, pus, request.ranks.workers, options->threads);
+    plan.priority = priority_of(options);
+    plan.devices = wants_devices(options) ? devices : NULL;
+    return plan;
 }
 
 /* -- by traffic -- */
@@ -148,37 +150,36 @@ static void answer_worth(const struct map_options *options, const struct servet_
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
 }
 
-static void predict_places(const struct map_options *options, const struct servet_profile *profile,
-                           const uint32_t *pus, struct map_figures *figures)
+static struct map_figures predict_places(const struct map_mapping *plan)
 {
-    const size_t count = count_places(options);
     FREED_BY(map_view_free) struct map_view view;
+    struct map_figures figures;
     struct servet_error error;
-    cli_check(map_view_make(profile, priority_of(options), count, &view, &error), &error);
-    uint32_t *leaves = cli_needed(map_arena_get(&view.arena, count, sizeof *leaves));
-    for (size_t i = 0; i < count; i++) {
-        leaves[i] = map_view_leaf(&view, pus[i]);
+    cli_check(map_view_make(plan->profile, plan->priority, plan->place_count, &view, &error),
+              &error);
+    uint32_t *leaves = cli_needed(map_arena_get(&view.arena, plan->place_count, sizeof *leaves));
+    for (size_t i = 0; i < plan->place_count; i++) {
+        leaves[i] = map_view_leaf(&view, plan->places[i].pu);
     }
-    cli_done(map_figures_of(&view, leaves, count, figures));
+    cli_done(map_figures_of(&view, leaves, plan->place_count, &figures));
+    return figures;
 }
 
 /* Where no priority was given, and the other one lets more or fewer share a cache. */
-static void note_priority(const struct map_options *options, const struct servet_profile *profile,
-                          const struct profile_set *allowed, const uint32_t *pus)
+static void note_priority(const struct map_options *options, const struct profile_set *allowed,
+                          const struct map_mapping *plan)
 {
     struct map_options other = *options;
     FREED_BY(map_devices_free) struct map_devices devices = {0};
-    struct map_figures here, there;
     size_t level = MAP_FIGURE_LEVELS;
     if (!options->undecided) {
         return;
     }
     other.communication = true;
     other.explain = false;
-    FREED uint32_t *placed = cli_needed(calloc(count_places(options), sizeof *placed));
-    choose_places(&other, profile, allowed, NULL, placed, &devices);
-    predict_places(options, profile, pus, &here);
-    predict_places(&other, profile, placed, &there);
+    FREED_BY(map_mapping_free)
+    struct map_mapping placed = choose_places(&other, plan->profile, allowed, NULL, &devices);
+    const struct map_figures here = predict_places(plan), there = predict_places(&placed);
     while (level && here.cache_most[level - 1] == there.cache_most[level - 1]) {
         level--;
     }
@@ -237,21 +238,15 @@ static void answer_all(const struct map_options *options, const struct servet_pr
                        const struct profile_set *allowed, const struct map_matrix *matrix,
                        FILE *out)
 {
-    size_t places = count_places(options);
     if (options->worth || options->suggest) {
         (options->worth ? answer_worth : answer_suggest)(options, profile, allowed, out);
         cli_done(fclose(out));
         return;
     }
-    FREED uint32_t *pus = cli_needed(calloc(places, sizeof *pus));
     FREED_BY(map_devices_free) struct map_devices devices = {0};
-    choose_places(options, profile, allowed, out, pus, &devices);
     struct servet_error error;
     FREED_BY(map_mapping_free)
-    struct map_mapping plan = map_mapping_make(
-        profile, pus, options->threads ? options->ranks : options->workers, options->threads);
-    plan.priority = priority_of(options);
-    plan.devices = wants_devices(options) ? &devices : NULL;
+    struct map_mapping plan = choose_places(options, profile, allowed, out, &devices);
     if (options->matrix) {
         plan_by_traffic(options, matrix, out, &plan);
     }
@@ -263,10 +258,11 @@ static void answer_all(const struct map_options *options, const struct servet_pr
     }
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
     cli_done(fclose(out));
-    note_priority(options, profile, allowed, pus);
-    note_quota(options, places);
-    if (places > allowed->count) {
-        cli_note("%zu workers on %zu PUs: some PUs get more than one", places, allowed->count);
+    note_priority(options, allowed, &plan);
+    note_quota(options, plan.place_count);
+    if (plan.place_count > allowed->count) {
+        cli_note("%zu workers on %zu PUs: some PUs get more than one", plan.place_count,
+                 allowed->count);
     }
 }
 
