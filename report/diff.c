@@ -14,10 +14,13 @@
 #include "profile/text/text.h"
 #include "report/report.h"
 
-/* The texts are copied. */
-static struct item *add_item(struct item_list *list, const char *shown, const char *exact,
-                             const char *name, va_list args)
+/* The texts are copied. `number` NAN: it is none; `exact` NULL: as shown. */
+__attribute__((format(printf, 6, 7))) static void add_item(struct item_list *list, double number,
+                                                           const struct profile_quality *quality,
+                                                           const char *shown, const char *exact,
+                                                           const char *name, ...)
 {
+    va_list args;
     if (list->count == list->room) {
         list->room = list->room ? 2 * list->room : 64;
         list->items = cli_needed(realloc(list->items, list->room * sizeof *list->items));
@@ -25,39 +28,23 @@ static struct item *add_item(struct item_list *list, const char *shown, const ch
     struct item *item = &list->items[list->count++];
     *item = (struct item){.where = cli_needed(strdup(list->where)),
                           .shown = cli_needed(strdup(shown)),
-                          .exact = cli_needed(strdup(exact)),
-                          .number = NAN};
+                          .exact = cli_needed(strdup(exact ? exact : shown)),
+                          .number = number,
+                          .quality = quality};
+    va_start(args, name);
     cli_done(vasprintf(&item->name, name, args));
-    return item;
-}
-
-__attribute__((format(printf, 4, 5))) static void
-add_text(struct item_list *list, const char *shown, const char *exact, const char *name, ...)
-{
-    va_list args;
-    va_start(args, name);
-    add_item(list, shown, exact, name, args);
     va_end(args);
 }
 
-__attribute__((format(printf, 5, 6))) static void add_number(struct item_list *list, double number,
-                                                             struct figure shown,
-                                                             const struct profile_quality *quality,
-                                                             const char *name, ...)
-{
-    va_list args;
-    va_start(args, name);
-    struct item *item = add_item(list, shown.text, shown.text, name, args);
-    va_end(args);
-    item->number = number;
-    item->quality = quality;
-}
+#define ADD_NUMBER(list, number, shown, quality, ...)                                              \
+    add_item(list, number, quality, (shown).text, NULL, __VA_ARGS__)
+#define ADD_TEXT(list, shown, exact, ...) add_item(list, NAN, NULL, shown, exact, __VA_ARGS__)
 
 static void add_relation(struct item_list *list, const struct profile_relation *relation,
                          const char *name)
 {
     char *exact = profile_relation_text(relation);
-    add_text(list, profile_figure_sharers(relation).text, exact, "%s", name);
+    ADD_TEXT(list, profile_figure_sharers(relation).text, exact, "%s", name);
     free(exact);
 }
 
@@ -68,9 +55,9 @@ static void add_caches(struct item_list *list, const struct profile_class *node_
         char level[64], name[80];
         snprintf(level, sizeof level, "L%u%s%.40s", c->level, c->pus.count ? " of PUs " : "",
                  c->pus.count ? profile_figure_group(&c->pus).text : "");
-        add_number(list, (double)c->size_bytes, profile_figure_cache(c), &c->quality,
+        ADD_NUMBER(list, (double)c->size_bytes, profile_figure_cache(c), &c->quality,
                    "%s effective size", level);
-        add_number(list, (double)c->declared_size_bytes,
+        ADD_NUMBER(list, (double)c->declared_size_bytes,
                    profile_figure_bytes(c->declared_size_bytes), NULL, "%s declared size", level);
         snprintf(name, sizeof name, "%s shared by", level);
         add_relation(list, &c->sharing, name);
@@ -79,19 +66,19 @@ static void add_caches(struct item_list *list, const struct profile_class *node_
 
 static void add_memory(struct item_list *list, const struct profile_memory *memory)
 {
-    add_number(list, memory->reference_bytes_per_s,
+    ADD_NUMBER(list, memory->reference_bytes_per_s,
                profile_figure_bandwidth(memory->reference_bytes_per_s), &memory->quality,
                "memory, one worker alone");
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
         char name[80];
-        add_number(list, level->bytes_per_s, profile_figure_bandwidth(level->bytes_per_s),
+        ADD_NUMBER(list, level->bytes_per_s, profile_figure_bandwidth(level->bytes_per_s),
                    &level->quality, "memory overhead level %zu, each of two", i);
         snprintf(name, sizeof name, "memory overhead level %zu, between", i);
         add_relation(list, &level->collisions, name);
         if (level->scaling_count) {
             const struct profile_scaling_point *last = &level->scaling[level->scaling_count - 1];
-            add_number(list, last->bytes_per_s, profile_figure_bandwidth(last->bytes_per_s), NULL,
+            ADD_NUMBER(list, last->bytes_per_s, profile_figure_bandwidth(last->bytes_per_s), NULL,
                        "memory overhead level %zu, %u workers together", i, last->workers);
         }
     }
@@ -102,9 +89,9 @@ static void add_numa_access(struct item_list *list, const struct profile_class *
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
         char *pus = cli_needed(profile_set_text(&row->pus));
-        add_number(list, row->seconds_per_access, profile_figure_seconds(row->seconds_per_access),
+        ADD_NUMBER(list, row->seconds_per_access, profile_figure_seconds(row->seconds_per_access),
                    &row->quality, "latency of NUMA node %u from PUs %.80s", row->node, pus);
-        add_number(list, row->bytes_per_s, profile_figure_bandwidth(row->bytes_per_s),
+        ADD_NUMBER(list, row->bytes_per_s, profile_figure_bandwidth(row->bytes_per_s),
                    &row->quality, "bandwidth of NUMA node %u from PUs %.80s", row->node, pus);
         free(pus);
     }
@@ -116,11 +103,11 @@ static void add_transfers(struct item_list *list, const struct profile_device *d
         const struct profile_transfer *row = &device->transfers[i];
         const double rates[] = {row->to_device_bytes_per_s, row->from_device_bytes_per_s};
         for (size_t k = 0; k < 2; k++) {
-            add_number(list, rates[k], profile_figure_bandwidth(rates[k]), &row->quality,
+            ADD_NUMBER(list, rates[k], profile_figure_bandwidth(rates[k]), &row->quality,
                        "copies of NUMA node %u %s %.40s", row->node, k ? "from" : "to",
                        device->name);
         }
-        add_number(list, row->seconds, profile_figure_seconds(row->seconds), &row->quality,
+        ADD_NUMBER(list, row->seconds, profile_figure_seconds(row->seconds), &row->quality,
                    "latency of copies of NUMA node %u to %.40s", row->node, device->name);
     }
 }
@@ -131,7 +118,7 @@ static void add_layers(struct item_list *list, const struct profile_communicatio
         const struct profile_layer *layer = &communication->layers[i];
         const bool measured = layer->seconds > 0;
         char name[64];
-        add_number(list, measured ? layer->seconds : NAN,
+        ADD_NUMBER(list, measured ? layer->seconds : NAN,
                    measured ? profile_figure_seconds(layer->seconds)
                             : (struct figure){"not measured"},
                    &layer->quality, "message layer %zu, latency", i);
@@ -146,7 +133,7 @@ static void add_class(struct item_list *list, const struct servet_profile *profi
     char where[32], *pus = cli_needed(profile_set_text(&node_class->pus));
     snprintf(where, sizeof where, "node class %zu", index);
     list->where = where;
-    add_text(list, profile_figure_group(&node_class->pus).text, pus, "PUs");
+    ADD_TEXT(list, profile_figure_group(&node_class->pus).text, pus, "PUs");
     free(pus);
     add_relation(list, &node_class->cores, "cores");
     add_relation(list, &node_class->packages, "packages");
@@ -171,7 +158,7 @@ static void add_bsp(struct item_list *list, const struct servet_profile *profile
                 snprintf(value.text, sizeof value.text, k ? "%.4g flops" : "%.4g Gflop/s",
                          k ? values[k] : values[k] / 1e9);
             }
-            add_number(list, values[k], value, &bsp->quality, "%.40s, %u processors, %c",
+            ADD_NUMBER(list, values[k], value, &bsp->quality, "%.40s, %u processors, %c",
                        bsp->backend ? bsp->backend : "p", bsp->processors, "rgl"[k]);
         }
     }
@@ -187,13 +174,13 @@ struct item_list report_items_collect(const struct servet_profile *profile)
                                     {"topology signature", profile->topology_signature}};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         const char *said = heads[i][1] ? heads[i][1] : "not known";
-        add_text(&list, said, said, "%s", heads[i][0]);
+        ADD_TEXT(&list, said, said, "%s", heads[i][0]);
     }
     for (size_t i = 0; i < profile->node_range_count; i++) {
         char text[256];
         snprintf(text, sizeof text, "%.200s (class %u)", profile->nodes[i].names,
                  profile->nodes[i].class_index);
-        add_text(&list, text, text, "nodes %zu", i);
+        ADD_TEXT(&list, text, text, "nodes %zu", i);
     }
     for (size_t i = 0; i < profile->class_count; i++) {
         add_class(&list, profile, i);

@@ -12,15 +12,6 @@
 /* hwloc's units: whole MiB/s and ns. */
 static const double unit_bytes_per_s = 1 << 20, unit_s = 1e-9;
 
-static hwloc_obj_t node_of(hwloc_topology_t topology, uint32_t os_index)
-{
-    hwloc_obj_t node = NULL;
-    while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) &&
-           node->os_index != os_index) {
-    }
-    return node;
-}
-
 /* A figure that was not measured, or is less than a unit, is left out. */
 static void set_value(hwloc_topology_t topology, hwloc_memattr_id_t attribute, hwloc_obj_t node,
                       hwloc_cpuset_t initiator, double units)
@@ -35,7 +26,7 @@ static void set_value(hwloc_topology_t topology, hwloc_memattr_id_t attribute, h
 
 static void set_row(hwloc_topology_t topology, const struct profile_numa_access *row)
 {
-    hwloc_obj_t node = node_of(topology, row->node);
+    hwloc_obj_t node = hwloc_get_numanode_obj_by_os_index(topology, row->node);
     hwloc_bitmap_t initiator = cli_needed(hwloc_bitmap_alloc());
     for (size_t i = 0; i < row->pus.count; i++) {
         hwloc_bitmap_set(initiator, row->pus.ids[i]);

@@ -85,11 +85,9 @@ static int outside_in(const void *a, const void *b)
 /* Whether all of a set lies within one core. */
 static bool within_core(const struct profile_class *node_class, const struct profile_set *pus)
 {
-    bool within = pus->count == 1;
-    for (size_t i = 0; !within && i < node_class->cores.group_count; i++) {
-        within = profile_set_subset(pus, &node_class->cores.groups[i]);
-    }
-    return within;
+    const struct profile_set *core =
+        pus->count ? profile_group_of(&node_class->cores, pus->ids[0]) : NULL;
+    return pus->count == 1 || (core && profile_set_subset(pus, core));
 }
 
 /* A compact picture leaves out caches and overhead levels that no two cores share: a mapping goes

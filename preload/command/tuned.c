@@ -82,32 +82,29 @@ static bool read_row(const json_t *row, struct pin_tuned *out)
     return true;
 }
 
-/* Numbers of measured rows, each once: " 1, 2, 4,". */
-struct numbers {
-    char text[128];
-};
+enum { NUMBERS = 128 };
 
-static void add_number(struct numbers *list, uint32_t number)
+/* Numbers of measured rows, each once: " 1, 2, 4,". */
+static void add_number(char list[NUMBERS], uint32_t number)
 {
-    const size_t length = strlen(list->text);
+    const size_t length = strlen(list);
     char word[16];
     snprintf(word, sizeof word, " %u,", number);
-    if (!strstr(list->text, word)) {
-        snprintf(list->text + length, sizeof list->text - length, "%s", word);
+    if (!strstr(list, word)) {
+        snprintf(list + length, NUMBERS - length, "%s", word);
     }
 }
 
 /* `ranks` and `threads`: of the rows with other ranks, and of those with as many as are given. */
-static int say_what_differs(const char *path, const struct numbers *ranks,
-                            const struct numbers *threads, const struct pin_tuned *given,
-                            struct servet_error *error)
+static int say_what_differs(const char *path, const char *ranks, const char *threads,
+                            const struct pin_tuned *given, struct servet_error *error)
 {
-    const char *list = *threads->text ? threads->text : ranks->text;
+    const char *list = *threads ? threads : ranks;
     const int length = (int)strlen(list) - 1; /* without the last comma */
     if (length < 0) {
         return profile_error(error, -ENOENT, "%s: no candidate has a figure", path);
     }
-    if (*threads->text) {
+    if (*threads) {
         return profile_error(error, -ENOENT, "%s: tuned with%.*s threads; OMP_NUM_THREADS is %u",
                              path, length, list, given->threads);
     }
@@ -118,7 +115,7 @@ static int say_what_differs(const char *path, const struct numbers *ranks,
 static int find_row(const json_t *rows, const char *path, struct pin_tuned *given,
                     struct servet_error *error)
 {
-    struct numbers ranks = {0}, threads = {0};
+    char ranks[NUMBERS] = "", threads[NUMBERS] = "";
     size_t i;
     const json_t *row;
     json_array_foreach(rows, i, row)
@@ -136,12 +133,12 @@ static int find_row(const json_t *rows, const char *path, struct pin_tuned *give
             return 0;
         }
         if (one.ranks == given->ranks) {
-            add_number(&threads, one.threads);
+            add_number(threads, one.threads);
         } else {
-            add_number(&ranks, one.ranks);
+            add_number(ranks, one.ranks);
         }
     }
-    return say_what_differs(path, &ranks, &threads, given, error);
+    return say_what_differs(path, ranks, threads, given, error);
 }
 
 static json_int_t pus_of(const json_t *root)

@@ -121,87 +121,71 @@ static struct trace_group **find_group(trace_word handle)
 
 /* -- asking the library -- */
 
-static int translate(trace_word ranks, struct trace_group *out)
+static bool translate(trace_word ranks, struct trace_group *out)
 {
     trace_word world;
     int *numbers = malloc((size_t)out->size * sizeof *numbers);
-    int32_t *found = malloc((size_t)out->size * sizeof *found);
-    int code =
-        numbers && found ? pin_trace_mpi.comm_group(pin_trace_mpi.comm_world, &world) : -ENOMEM;
-    for (int i = 0; code == 0 && i < out->size; i++) {
+    out->world = malloc((size_t)out->size * sizeof *out->world); /* MPI_UNDEFINED is below 0 */
+    bool found =
+        numbers && out->world && pin_trace_mpi.comm_group(pin_trace_mpi.comm_world, &world) == 0;
+    for (int i = 0; found && i < out->size; i++) {
         numbers[i] = i;
     }
-    if (code == 0) {
-        code = pin_trace_mpi.group_translate_ranks(ranks, out->size, numbers, world, found);
+    if (found) {
+        found =
+            pin_trace_mpi.group_translate_ranks(ranks, out->size, numbers, world, out->world) == 0;
         pin_trace_mpi.group_free(&world);
     }
     free(numbers);
-    if (code != 0) {
-        free(found);
-        return -EINVAL;
+    return found;
+}
+
+static bool ask_ranks(trace_word handle, bool window, trace_word *ranks, bool *inter)
+{
+    int is_inter = 0;
+    if (window) {
+        return pin_trace_mpi.win_get_group(handle, ranks) == 0;
     }
-    out->world = found; /* MPI_UNDEFINED is below 0 everywhere */
-    return 0;
-}
-
-static int resolve_group(trace_word ranks, struct trace_group *out)
-{
-    int size = 0, me = -1;
-    int code = pin_trace_mpi.group_size(ranks, &size) == 0 &&
-                       pin_trace_mpi.group_rank(ranks, &me) == 0 && size > 0
-                   ? 0
-                   : -EINVAL;
-    out->size = size;
-    out->me = me >= 0 ? me : -1;
-    return code < 0 ? code : translate(ranks, out);
-}
-
-static int ask_comm(trace_word comm, trace_word *ranks, struct trace_group *out)
-{
-    int inter = 0;
-    if (pin_trace_mpi.comm_test_inter(comm, &inter) != 0) {
-        return -EINVAL;
-    }
-    out->inter = inter;
-    return inter ? pin_trace_mpi.comm_remote_group(comm, ranks)
-                 : pin_trace_mpi.comm_group(comm, ranks);
-}
-
-static int ask_window(trace_word window, trace_word *ranks, struct trace_group *out)
-{
-    (void)out;
-    return pin_trace_mpi.win_get_group(window, ranks);
-}
-
-typedef int asking(trace_word handle, trace_word *ranks, struct trace_group *out);
-
-static bool resolve(asking *ask, struct trace_group *out)
-{
-    trace_word ranks = 0;
-    if (ask(out->handle, &ranks, out) != 0) {
+    if (pin_trace_mpi.comm_test_inter(handle, &is_inter) != 0) {
         return false;
     }
-    const int rc = resolve_group(ranks, out);
+    *inter = is_inter;
+    return (is_inter ? pin_trace_mpi.comm_remote_group : pin_trace_mpi.comm_group)(handle, ranks) ==
+           0;
+}
+
+static bool resolve(bool window, struct trace_group *out)
+{
+    trace_word ranks = 0;
+    if (!ask_ranks(out->handle, window, &ranks, &out->inter)) {
+        return false;
+    }
+    const bool found = pin_trace_mpi.group_size(ranks, &out->size) == 0 &&
+                       pin_trace_mpi.group_rank(ranks, &out->me) == 0 && out->size > 0 &&
+                       translate(ranks, out);
+    out->me = out->me >= 0 ? out->me : -1;
     pin_trace_mpi.group_free(&ranks);
-    return rc == 0;
+    return found;
 }
 
 /* -- keeping -- */
 
-static struct trace_group *make_group(trace_word handle, asking *ask)
+static struct trace_group *make_group(trace_word handle, bool window)
 {
-    struct trace_group fresh = {.handle = handle, .neighbour_count = -1};
-    struct trace_group *group = calloc(1, sizeof *group);
-    if (!handle || !group || !resolve(ask, &fresh)) {
+    struct trace_group *group = handle ? calloc(1, sizeof *group) : NULL;
+    if (group) {
+        *group = (struct trace_group){.handle = handle, .me = -1, .neighbour_count = -1};
+        if (resolve(window, group)) {
+            return group;
+        }
+        free(group->world);
         free(group);
-        pin_trace_counts.lost += handle != 0;
-        return NULL;
     }
-    *group = fresh;
-    return group;
+    pin_trace_counts.lost += handle != 0;
+    return NULL;
 }
 
-static struct trace_group *get(trace_word passed, asking *ask)
+static struct trace_group *get(trace_word passed, bool window)
 {
     const trace_word handle = trace_handle(passed);
     if (last.group && last.handle == handle &&
@@ -211,7 +195,7 @@ static struct trace_group *get(trace_word passed, asking *ask)
     pin_order_lock(HOLDS_GROUPS, &lock);
     struct trace_group **at = find_group(handle);
     if (!*at) {
-        *at = make_group(handle, ask);
+        *at = make_group(handle, window);
     }
     last.group = *at;
     last.handle = handle;
@@ -222,12 +206,12 @@ static struct trace_group *get(trace_word passed, asking *ask)
 
 struct trace_group *pin_trace_group_of_comm(trace_word comm)
 {
-    return get(comm, ask_comm);
+    return get(comm, false);
 }
 
 struct trace_group *pin_trace_group_of_window(trace_word window)
 {
-    return get(window, ask_window);
+    return get(window, true);
 }
 
 void pin_trace_group_forget(trace_word passed)
