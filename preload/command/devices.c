@@ -30,10 +30,11 @@ static const struct card {
 #define CARDS (sizeof card_kinds / sizeof *card_kinds)
 
 struct choice {
-    const struct pin_device_wish *wish;
+    struct pin_device_wish wish;
     struct pin_launcher *launcher;
     struct servet_profile *profile;
     const struct profile_class *node_class;
+    struct profile_class of_job; /* the same with the GPUs of the job alone */
     struct map_node_view view;
     struct profile_set allowed; /* PUs that the ranks may use */
     uint32_t ranks, rank;
@@ -113,22 +114,15 @@ static bool are_given(const struct profile_gpu_maker *maker)
     return given;
 }
 
-static bool has_gpus(const struct choice *c)
-{
-    size_t i = 0;
-    while (i < c->node_class->device_count && c->node_class->devices[i].kind != PROFILE_GPU) {
-        i++;
-    }
-    return i < c->node_class->device_count;
-}
-
-/* Has the user or the batch system said which of this node's GPUs the rank has? */
+/* Has the user or the batch system said which of this node's GPUs the rank has, or does a rank of
+ * its launcher take them? */
 static bool gpus_are_given(const struct choice *c)
 {
+    const bool takes = c->launcher->name && c->launcher->row->takes;
     for (size_t i = 0; i < c->node_class->device_count; i++) {
         const struct profile_device *device = &c->node_class->devices[i];
         const struct profile_gpu_maker *maker = profile_gpu_maker(device->pci_vendor);
-        if (device->kind == PROFILE_GPU && maker && are_given(maker)) {
+        if (device->kind == PROFILE_GPU && (takes || (maker && are_given(maker)))) {
             return true;
         }
     }
@@ -142,9 +136,9 @@ static void choose_for_threads(struct choice *c, uint32_t threads)
     struct servet_error error;
     struct map_device_request request = {
         .ranks = {.workers = c->ranks, .threads_each = threads, .allowed = &c->allowed},
-        .gpus = c->wish->gpus,
-        .exclusive = c->wish->exclusive,
-        .nics = c->wish->nics};
+        .gpus = c->wish.gpus,
+        .exclusive = c->wish.exclusive,
+        .nics = c->wish.nics};
     map_devices_free(&c->devices);
     free(c->pus);
     c->threads = threads;
@@ -189,8 +183,9 @@ static void choose_devices(struct choice *c)
 /* -- GPUs that were given -- */
 
 /* Leaves of the node's GPUs those of the job. */
-static void keep_jobs(struct choice *c, struct profile_class *out)
+static void keep_jobs(struct choice *c)
 {
+    struct profile_class *out = &c->of_job;
     *out = *c->node_class;
     out->device_count = 0;
     out->devices = cli_needed(calloc(c->node_class->device_count, sizeof *out->devices));
@@ -247,15 +242,15 @@ static void leave_gpus(struct choice *c, uint32_t threads)
 
 /* PUs for a part: those of OMP_NUM_THREADS, else all that are near; of a worker at least all these:
  * torchrun sets OMP_NUM_THREADS=1 by itself, and it starts processes, too. */
-static void choose_parts(struct choice *c, const struct pin_device_wish *wish,
-                         struct profile_class *of_job)
+static void choose_parts(struct choice *c)
 {
     const uint32_t asked = pin_plan_threads(), own = (uint32_t)c->given.own.count,
                    threads = (asked + own - 1) / own;
     leave_gpus(c, threads);
-    keep_jobs(c, of_job);
-    map_one_node(of_job, &c->view);
-    c->wish = wish;
+    keep_jobs(c);
+    map_one_node(&c->of_job, &c->view);
+    c->wish.gpus = MAP_ALL_GPUS;
+    c->wish.exclusive = false;
     c->ranks = (uint32_t)(c->given.job.count * c->given.shares);
     const size_t most = c->allowed.count / c->ranks ? c->allowed.count / c->ranks : 1;
     uint32_t wants = asked && !c->launcher->row->workers ? threads : near_cores(c);
@@ -385,7 +380,7 @@ static char *list(const struct choice *c, const struct profile_gpu_maker *maker,
 
 static void set_variables(const struct choice *c)
 {
-    for (size_t i = 0; c->wish->gpus && i < PROFILE_GPU_MAKERS; i++) {
+    for (size_t i = 0; c->wish.gpus && i < PROFILE_GPU_MAKERS; i++) {
         const struct profile_gpu_maker *maker = &profile_gpu_makers[i];
         char *text = list(c, maker, NULL);
         if (!are_given(maker)) {
@@ -393,7 +388,7 @@ static void set_variables(const struct choice *c)
         }
         free(text);
     }
-    for (const struct card *card = card_kinds; c->wish->nics && card < card_kinds + CARDS; card++) {
+    for (const struct card *card = card_kinds; c->wish.nics && card < card_kinds + CARDS; card++) {
         char *text = list(c, NULL, card);
         set_default(card->variable, text);
         if (*text && strcmp(card->name, "hsi") == 0) {
@@ -408,7 +403,7 @@ static void say_nameless_cards(const struct choice *c)
 {
     for (size_t i = c->devices.first[c->rank]; i < c->devices.first[c->rank + 1]; i++) {
         const struct profile_device *device = c->devices.held[i].device;
-        if (c->wish->nics && c->launcher->node_rank == 0 && device->kind == PROFILE_NIC &&
+        if (c->wish.nics && c->launcher->node_rank == 0 && device->kind == PROFILE_NIC &&
             !card_of(device)) {
             cli_note("--nics: %s: no variable is known for cards of its kind, none is set",
                      device->name);
@@ -437,6 +432,7 @@ static void free_choice(struct choice *c)
     map_devices_free(&c->devices);
     pin_given_free(&c->given);
     free(c->pus);
+    free(c->of_job.devices);
     profile_set_free(&c->allowed);
     profile_free(c->profile);
 }
@@ -457,27 +453,22 @@ static bool read_given(struct choice *c)
 static void go_beside(struct choice *c, const struct profile_mask *allowed,
                       const struct pin_options *options)
 {
-    static struct profile_class of_job;
-    const struct pin_device_wish *wish = c->wish;
-    const struct pin_device_wish beside = {.gpus = MAP_ALL_GPUS, .nics = wish->nics},
-                                 cards = {.nics = wish->nics};
     cli_done(profile_mask_to_set(allowed, &c->allowed));
-    if (wish->exclusive && c->given.shares > 1) {
+    if (c->wish.exclusive && c->given.shares > 1) {
         char text[128];
         snprintf(text, sizeof text,
                  "--gpus=exclusive: expected at most %zu ranks, one for each GPU, got %u",
                  c->given.job.count, c->launcher->node_ranks);
         refuse_choice(c, text);
     }
-    choose_parts(c, &beside, &of_job);
+    choose_parts(c);
     narrow(c, options);
     const size_t part = part_of(c, c->given.own.list[0]);
     if (part != SIZE_MAX) {
         c->rank = (uint32_t)part;
-        c->wish = &cards;
+        c->wish.gpus = 0;
         set_variables(c);
     }
-    free(of_job.devices);
 }
 
 /* GPUs were given to a process that no launcher has started, or that has a mask of its own. */
@@ -486,8 +477,7 @@ static const struct profile_launcher by_itself = {.name = "one process"};
 void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_options *options,
                        struct pin_launcher *launcher)
 {
-    struct choice c = {.wish = wish, .launcher = launcher, .ranks = 1};
-    struct pin_device_wish cards = {.nics = wish->nics};
+    struct choice c = {.wish = *wish, .launcher = launcher, .ranks = 1};
     struct profile_mask start, allowed;
     if ((!wish->gpus && !wish->nics) || profile_mask_get(0, &start) < 0) {
         return;
@@ -501,10 +491,8 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
     }
     const bool users = pin_users_places() && !options->force;
     bool bound = own.name && own.local_size == 1;
-    bool given =
-        wish->gpus &&
-        ((own.name && ((own.row->takes && has_gpus(&c)) || own.contradicts)) || gpus_are_given(&c));
     c.mistaken = own.name && own.contradicts;
+    bool given = wish->gpus && (c.mistaken || gpus_are_given(&c));
     if (given && (!own.name || (own.mask_of == PIN_MASK_OF_RANK && own.sharers == 1))) {
         own = (struct pin_launcher){
             .name = by_itself.name, .row = &by_itself, .local_size = 1, .node_ranks = 1};
@@ -516,7 +504,7 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
         return;
     }
     if (given) {
-        c.wish = &cards;
+        c.wish = (struct pin_device_wish){.nics = wish->nics};
         bound = true;
     }
     if (own.name) {
@@ -525,9 +513,9 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
     }
     cli_done(bound && !given ? profile_set_copy(&c.node_class->pus, &c.allowed)
                              : profile_mask_to_set(&allowed, &c.allowed));
-    if (c.wish->gpus || c.wish->nics) {
+    if (c.wish.gpus || c.wish.nics) {
         choose_devices(&c);
-        if (own.name && !bound && c.wish->gpus && !users) {
+        if (own.name && !bound && c.wish.gpus && !users) {
             narrow(&c, options);
         }
         if (!bound || are_near(&c, &start)) {

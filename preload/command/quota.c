@@ -1,7 +1,6 @@
 /* In a quota, runtimes start a thread for each PU of the mask; those that spin while they wait burn
  * the time of those that work. The shim changes no count: this command does, before there is a
  * program. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +57,7 @@ static void set_threads(double cpus, size_t pus, uint32_t ranks, bool says)
         return;
     }
     snprintf(number, sizeof number, "%u", profile_quota_workers(cpus / ranks));
-    if (setenv(threads_name, number, 1) < 0) {
-        cli_fail("cannot set %s: %s", threads_name, strerror(errno));
-    }
+    pin_command_set(threads_name, number);
     if (says) {
         cli_note("a quota of %.3g CPUs on %zu PUs: %s=%s (--no-quota leaves it unset)", cpus, pus,
                  threads_name, number);
