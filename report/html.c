@@ -366,9 +366,8 @@ void report_figure_close(struct page *page, const char *caption, ...)
 }
 
 /* Returns how many there were. */
-static size_t put_plots(struct page *page, enum plot_section section, size_t node_class)
+static size_t put_plots(struct page *page, enum plot_section section)
 {
-    page->node_class = node_class;
     page->figures = 0;
     report_maps(page, section);
     report_plots(page, section);
@@ -376,13 +375,14 @@ static size_t put_plots(struct page *page, enum plot_section section, size_t nod
     return page->figures;
 }
 
-static void put_class_name(struct page *page, size_t index)
+static void put_class_name(struct page *page)
 {
-    const struct profile_class *node_class = &page->report->profile->classes[index];
+    const struct profile_class *node_class = &page->report->profile->classes[page->node_class];
     if (page->report->profile->class_count < 2) {
         return;
     }
-    fprintf(page->out, "<p><strong>Node class %zu%s", index, node_class->name ? ": " : "");
+    fprintf(page->out, "<p><strong>Node class %zu%s", page->node_class,
+            node_class->name ? ": " : "");
     profile_xml_text(page->out, node_class->name ? node_class->name : "");
     fputs("</strong></p>\n", page->out);
 }
@@ -390,21 +390,18 @@ static void put_class_name(struct page *page, size_t index)
 static void put_section(struct page *page, enum plot_section section)
 {
     const struct servet_profile *profile = page->report->profile;
+    const size_t classes = section == PLOT_BSP ? 0 : profile->class_count;
     size_t shown = 0;
     fprintf(page->out, "<section id=\"%s\">\n<h2>%s</h2>\n", sections[section].id,
             sections[section].heading);
-    for (size_t i = 0; i < profile->class_count && section != PLOT_BSP; i++) {
-        put_class_name(page, i);
-        report_html_tables(page, section, &profile->classes[i]);
-        shown += put_plots(page, section, i);
+    for (page->node_class = 0; page->node_class < classes; page->node_class++) {
+        put_class_name(page);
+        report_html_tables(page, section);
+        shown += put_plots(page, section);
     }
-    shown += put_plots(page, section, PLOT_NETWORK);
-    if (section == PLOT_MESSAGES) {
-        report_html_network(page);
-    }
-    if (section == PLOT_BSP) {
-        report_html_bsp(page);
-    }
+    page->node_class = PLOT_NETWORK;
+    shown += put_plots(page, section);
+    report_html_tables(page, section);
     const char *why = shown ? NULL : why_none(profile, section);
     if (why) {
         fprintf(page->out, "<p class=\"note\">%s</p>\n", why);

@@ -138,12 +138,8 @@ void report_figure_close(struct page *page, const char *caption, ...)
 void report_plots(struct page *page, enum plot_section section);
 void report_maps(struct page *page, enum plot_section section);
 
-/* The tables that belong to a section, for one class. */
-void report_html_tables(struct page *page, enum plot_section section,
-                        const struct profile_class *node_class);
-/* The layers between nodes, and the BSP parameters, where there are any. */
-void report_html_network(struct page *page);
-void report_html_bsp(struct page *page);
+/* The tables that belong to a section, for the class at hand. */
+void report_html_tables(struct page *page, enum plot_section section);
 /* Every figure and its quality. */
 void report_html_figures(struct page *page);
 /* How many workers, ranks and threads are worth having. */

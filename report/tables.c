@@ -113,18 +113,6 @@ static void put_layers(FILE *out, const struct profile_communication *found, con
     report_table(out, id, caption, &table);
 }
 
-void report_html_network(struct page *page)
-{
-    put_layers(page->out, &page->report->profile->network, "between nodes", "layers-network");
-}
-
-void report_html_bsp(struct page *page)
-{
-    struct table table = {0};
-    profile_table_bsp(&table, page->report->profile);
-    report_table(page->out, "bsp-table", "BSP parameters, in flops", &table);
-}
-
 /* The same for each class but the first, which has no number. */
 static const char *class_id(char id[64], const char *name, size_t index)
 {
@@ -135,8 +123,19 @@ static const char *class_id(char id[64], const char *name, size_t index)
     return id;
 }
 
-void report_html_tables(struct page *page, enum plot_section section,
-                        const struct profile_class *node_class)
+static void put_between_nodes(struct page *page, enum plot_section section)
+{
+    const struct servet_profile *profile = page->report->profile;
+    struct table table = {0};
+    if (section == PLOT_MESSAGES) {
+        put_layers(page->out, &profile->network, "between nodes", "layers-network");
+    } else if (section == PLOT_BSP) {
+        profile_table_bsp(&table, profile);
+        report_table(page->out, "bsp-table", "BSP parameters, in flops", &table);
+    }
+}
+
+void report_html_tables(struct page *page, enum plot_section section)
 {
     static const struct {
         void (*make)(struct table *table, const struct profile_class *node_class);
@@ -152,8 +151,13 @@ void report_html_tables(struct page *page, enum plot_section section,
         {profile_table_transfers, PLOT_MEMORY, "transfers",
          "Copies between memory of a NUMA node and a GPU"},
     };
-    const size_t index = (size_t)(node_class - page->report->profile->classes);
+    const size_t index = page->node_class;
     char id[64];
+    if (index == PLOT_NETWORK) {
+        put_between_nodes(page, section);
+        return;
+    }
+    const struct profile_class *node_class = &page->report->profile->classes[index];
     if (section == PLOT_MEMORY) {
         put_method(page->out, &node_class->memory);
         put_levels(page->out, &node_class->memory, class_id(id, "overhead", index));

@@ -68,21 +68,6 @@ static struct entry **find_request(trace_word request)
     return at;
 }
 
-static void request_keep(trace_word request, int32_t peer, uint64_t bytes)
-{
-    pin_order_lock(HOLDS_REQUESTS, &lock);
-    struct entry **at = find_request(request), *entry = *at;
-    if (!entry && (entry = calloc(1, sizeof *entry))) {
-        *at = entry;
-    }
-    if (entry) {
-        entry->request = request;
-        entry->peer = peer;
-        entry->bytes = bytes;
-    }
-    pin_order_unlock(HOLDS_REQUESTS, &lock);
-}
-
 static void request_forget(trace_word request)
 {
     pin_order_lock(HOLDS_REQUESTS, &lock);
@@ -260,11 +245,20 @@ static void count_call(const struct call *call, const trace_word *words)
 static void keep_request(const struct call *call, const trace_word *words, trace_word request)
 {
     int to = (int)words[call->peer];
-    struct trace_group *group = to < 0 ? NULL : pin_trace_group_of_comm(words[call->where]);
-    if (group && to < group->size) {
-        request_keep(trace_handle_at((const void *)request, 0),
-                     group->world ? group->world[to] : to, bytes_for(call, words, 0));
+    const struct trace_group *group = to < 0 ? NULL : pin_trace_group_of_comm(words[call->where]);
+    if (!group || to >= group->size) {
+        return;
     }
+    const struct entry kept = {.request = trace_handle_at((const void *)request, 0),
+                               .peer = group->world ? group->world[to] : to,
+                               .bytes = bytes_for(call, words, 0)};
+    pin_order_lock(HOLDS_REQUESTS, &lock);
+    struct entry **at = find_request(kept.request), *next = *at ? (*at)->next : NULL;
+    if (*at || (*at = calloc(1, sizeof **at))) {
+        **at = kept;
+        (*at)->next = next;
+    }
+    pin_order_unlock(HOLDS_REQUESTS, &lock);
 }
 
 /* -- the functions -- */
