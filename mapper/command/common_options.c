@@ -35,7 +35,7 @@ static bool kind_wanted(const struct map_view *view, uint32_t leaf, int kind)
     return class->kind[item] == (kind == MAP_KIND_LAST ? last : kind);
 }
 
-/* Of the node that has the most. */
+/* Most of any node. */
 static size_t kinds_of(const struct map_view *view)
 {
     size_t kinds = 1;

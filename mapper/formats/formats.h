@@ -1,5 +1,5 @@
-/* The interface of mapper/formats/ to its own files and to the rest of the room. Commands alone link it: where
- * memory is short, they end. */
+/* The interface of mapper/formats/ to its own files and to the rest of the room. Commands alone
+ * link it: where memory is short, they end. */
 #ifndef SERVET_MAPPER_FORMATS_FORMATS_H
 #define SERVET_MAPPER_FORMATS_FORMATS_H
 

@@ -117,8 +117,8 @@ struct map_worth_rows {
     size_t count, queue_count;
 };
 
-/* 0; -ENODATA: nothing that it takes was measured, the text says what. Commands alone ask: where memory is
- * short, it ends the program. */
+/* 0; -ENODATA: nothing that it takes was measured, the text says what. Commands alone ask: where
+ * memory is short, it ends the program. */
 int map_worth_rows_make(const struct servet_profile *profile, const struct profile_set *allowed,
                         struct map_worth_rows *out, struct servet_error *error);
 void map_worth_rows_free(struct map_worth_rows *rows);
