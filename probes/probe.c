@@ -1,5 +1,5 @@
-/* Common to all probes: progress, time left, spread of values, and the declared topology of their
- * machine. */
+/* Common to all probes: progress, time left, how often a figure is measured, spread of values, and
+ * the declared topology of their machine. */
 #include "probes/probe.h"
 
 #include <errno.h>
@@ -56,6 +56,43 @@ double probe_spread(double *values, size_t count)
     double middle = profile_median_value(values, count);
     double spread = middle > 0 ? (values[(3 * count - 1) / 4] - values[count / 4]) / middle : -1;
     return probe_spread_rounded(spread);
+}
+
+bool probe_repeat_median_settled(const double *values, size_t count)
+{
+    double sorted[REPEAT_MEDIAN_MOST];
+    if (count < REPEAT_MEDIAN_LEAST || count >= REPEAT_MEDIAN_MOST) {
+        return count >= REPEAT_MEDIAN_MOST;
+    }
+    memcpy(sorted, values, count * sizeof *sorted);
+    const struct profile_median found = profile_median(sorted, count);
+    return (found.high - found.low) / 2 / found.median < REPEAT_AGREE;
+}
+
+bool probe_repeat_minimum_settled(const double *values, size_t count)
+{
+    double least = INFINITY, second = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        second = values[i] < least ? least : fmin(second, values[i]);
+        least = fmin(least, values[i]);
+    }
+    return count >= REPEAT_MINIMUM_MOST || (count > 0 && second <= (1 + REPEAT_AGREE) * least);
+}
+
+void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetitions,
+                             const struct probe_settled *again)
+{
+    *repetitions += again->repetitions;
+    if (*spread < 0 && again->seconds < *seconds) {
+        *seconds = again->seconds;
+        *spread = again->spread;
+        return;
+    }
+    const double least = fmin(*seconds, again->seconds),
+                 end = fmax(*seconds * (1 + fmax(*spread, 0)),
+                            again->seconds * (1 + fmax(again->spread, 0)));
+    *spread = probe_spread_rounded(end / least - 1);
+    *seconds = least;
 }
 
 double probe_elapsed(const struct probe *probe)

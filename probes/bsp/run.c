@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "profile/base/cli.h"
+#include "profile/codec/codec.h"
 
 static uint32_t highest_h(const struct probe_bsp_fit *fit)
 {
@@ -50,12 +51,6 @@ static void note_result(const struct probe_bsp *found, char *text, size_t size)
         note_fit(&found->packets, "packets: ", found->flop_per_s, to);
         fclose(to);
     }
-}
-
-static void free_entry(struct profile_bsp *entry)
-{
-    free(entry->backend);
-    free(entry->quality.note);
 }
 
 static int make_entry(const struct probe_bsp *found, const char *backend, struct profile_bsp *out)
@@ -107,7 +102,7 @@ static size_t place_of(const struct servet_profile *profile, const struct profil
 int probe_bsp_store(const struct probe_bsp *found, const char *backend,
                     struct servet_profile *profile)
 {
-    FREED_BY(free_entry) struct profile_bsp entry = {0};
+    FREED_BY(profile_bsp_free) struct profile_bsp entry = {0};
     TRY(found->words.line.g < 0 ? -ERANGE : make_entry(found, backend, &entry));
     struct profile_bsp *grown = realloc(profile->bsp, (profile->bsp_count + 1) * sizeof *grown);
     TRY(grown ? 0 : -ENOMEM);
@@ -115,7 +110,7 @@ int probe_bsp_store(const struct probe_bsp *found, const char *backend,
     const size_t place = place_of(profile, &entry);
     if (place < profile->bsp_count && same_backend(&grown[place], backend) &&
         grown[place].processors == entry.processors) {
-        free_entry(&grown[place]);
+        profile_bsp_free(&grown[place]);
     } else {
         memmove(grown + place + 1, grown + place, (profile->bsp_count - place) * sizeof *grown);
         profile->bsp_count++;

@@ -1,4 +1,4 @@
-/* What is asked once the sizes of the levels are known: the first level's line size, and the TLB of
+/* Asked once the sizes of the levels are known: the first level's line size, and the TLB of
  * ordinary pages. Each may be left out when the time is short. */
 #include "probes/cache/probe.h"
 
@@ -16,7 +16,7 @@ enum {
 };
 /* Half a line apart, a third of the accesses still hit, of a random policy a tenth. */
 static const double plateau = 0.92;
-/* What disturbs passes for a line twice or half as large. Where the declared one reaches so much of
+/* A disturbance passes for a line twice or half as large. Where the declared one reaches so much of
  * the plateau it is that: half a line of a usual policy reaches 0.5 to 0.7. */
 static const double near_plateau = 0.8;
 

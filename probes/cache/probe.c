@@ -35,7 +35,7 @@ int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, uint64_t s
 
 /* -- where the curve ends -- */
 
-/* What is declared says how far to look at first; what nobody declared, or declared too small,
+/* A declared size says how far to look at first; what nobody declared, or declared too small,
  * shows in one working set several times larger: where loads take longer there, the curve has not
  * come to memory, and goes on. One look costs less than the curve up to there would on each of the
  * many machines where nothing comes. */
@@ -100,7 +100,7 @@ enum { REFINED_STEPS = 16, REFINED_ROUNDS = 6 };
 /* Seconds that this may take, or, where it is more, half as long as the sweeps; and that a first
  * look has however late it is. */
 static const double refined_s = 3;
-/* Of the processor, for which a budget must leave time: inferring levels. */
+/* Time on the processor that a budget must leave: inferring levels. */
 static const double fit_s = 0.6;
 
 /* Whole nodes. */

@@ -1,5 +1,5 @@
-/* Copies between GPUs and memory: places, rounds, medians (devices.h). */
-#include "probes/memory/devices.h"
+/* Copies between GPUs and memory: places, rounds, medians (memory.h). */
+#include "probes/memory/memory.h"
 
 #include <errno.h>
 #include <math.h>

@@ -5,9 +5,8 @@
  * is nearer to STREAM's triad. Nor does a program ask for huge pages, as the levels do, with which
  * all of these get a third more (docs/MEASUREMENTS.md, "Beside the programs that people know"): its
  * memory is as the system gives it. */
-#include "probes/memory/pairs.h"
+#include "probes/memory/memory.h"
 #include "probes/memory/rates.h"
-#include "probes/pairs/stopping.h"
 
 #include <errno.h>
 #include <math.h>

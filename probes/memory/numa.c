@@ -1,5 +1,5 @@
-/* NUMA access: cells of a matrix, groups of PUs by nodes (numa.h). */
-#include "probes/memory/numa.h"
+/* NUMA access: cells of a matrix, groups of PUs by nodes (memory.h). */
+#include "probes/memory/memory.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "probes/memory/rates.h"
-#include "probes/pairs/stopping.h"
 #include "profile/codec/codec.h"
 
 struct matrix {

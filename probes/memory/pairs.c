@@ -1,9 +1,9 @@
-/* From copies of single PUs and of pairs, by turns, to overhead levels (pairs.h).
+/* From copies of single PUs and of pairs, by turns, to overhead levels (memory.h).
  *
  * A round measures one PU alone and then pairs together, so that a drift of the machine meets both.
  * A pair's figure is the median of its rounds; the reference is the best that any PU got alone,
  * because alone nothing makes a copy faster than it is. */
-#include "probes/memory/pairs.h"
+#include "probes/memory/memory.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,7 +13,6 @@
 #include "probes/memory/rates.h"
 #include "probes/pairs/layers.h"
 #include "probes/pairs/sample.h"
-#include "probes/pairs/stopping.h"
 #include "profile/codec/codec.h"
 
 /* Constant       unit      source                               without it

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probes/pairs/stopping.h"
-
 /* Constant         unit     source                                      without it
  * caches_beyond    caches   PROBING: 4 last levels, 128 MiB there       a cache holds a part
  * caches_hurried   caches   source and target are twice the cache       budgets of seconds fail

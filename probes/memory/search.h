@@ -7,7 +7,7 @@
 #ifndef SERVET_PROBES_MEMORY_SEARCH_H
 #define SERVET_PROBES_MEMORY_SEARCH_H
 
-#include "probes/memory/pairs.h"
+#include "probes/memory/memory.h"
 #include "probes/memory/rates.h"
 #include "probes/pairs/partition.h"
 #include "profile/base/random.h"

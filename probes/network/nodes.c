@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,104 +15,93 @@
 
 /* -- agreement -- */
 
-struct difference {
-    char text[128];
-};
-
-static bool __attribute__((format(printf, 2, 3)))
-differ(struct difference *why, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why->text, sizeof why->text, format, args);
-    va_end(args);
-    return false;
-}
-
 static bool within(double a, double b, double tolerance)
 {
     return (a <= 0 && b <= 0) || (a > 0 && b > 0 && profile_same(a, b, tolerance));
 }
 
 static bool same_build(const struct profile_class *a, const struct profile_class *b,
-                       struct difference *why)
+                       struct servet_error *why)
 {
     if (!profile_set_equal(&a->pus, &b->pus)) {
         return a->pus.count == b->pus.count
-                   ? differ(why, "other PU numbers")
-                   : differ(why, "%zu PUs, not %zu", b->pus.count, a->pus.count);
+                   ? profile_error(why, false, "other PU numbers")
+                   : profile_error(why, false, "%zu PUs, not %zu", b->pus.count, a->pus.count);
     }
     if (!profile_relation_equal(&a->cores, &b->cores) ||
         !profile_relation_equal(&a->packages, &b->packages)) {
-        return differ(why, "other cores or packages");
+        return profile_error(why, false, "other cores or packages");
     }
     if (a->numa_count != b->numa_count) {
-        return differ(why, "%zu NUMA nodes, not %zu", b->numa_count, a->numa_count);
+        return profile_error(why, false, "%zu NUMA nodes, not %zu", b->numa_count, a->numa_count);
     }
     for (size_t i = 0; i < a->numa_count; i++) {
         if (!profile_set_equal(&a->numa[i].pus, &b->numa[i].pus)) {
-            return differ(why, "NUMA node %u has other PUs", b->numa[i].os_index);
+            return profile_error(why, false, "NUMA node %u has other PUs", b->numa[i].os_index);
         }
     }
     return true;
 }
 
 static bool same_caches(const struct profile_class *a, const struct profile_class *b,
-                        struct difference *why)
+                        struct servet_error *why)
 {
     if (a->cache_count != b->cache_count) {
-        return differ(why, "%zu cache levels, not %zu", b->cache_count, a->cache_count);
+        return profile_error(why, false, "%zu cache levels, not %zu", b->cache_count,
+                             a->cache_count);
     }
     for (size_t i = 0; i < a->cache_count; i++) {
         const struct profile_cache *x = &a->caches[i], *y = &b->caches[i];
         bool last = i + 1 == a->cache_count && i > 0;
         if (x->level != y->level || !profile_relation_equal(&x->sharing, &y->sharing)) {
-            return differ(why, "L%u is shared otherwise", y->level);
+            return profile_error(why, false, "L%u is shared otherwise", y->level);
         }
         if (x->declared_size_bytes != y->declared_size_bytes ||
             !within((double)x->size_bytes, (double)y->size_bytes,
                     last ? PROBE_FURTHEST - 1 : RECHECK_SAME)) {
-            return differ(why, "L%u of %llu KiB, not %llu", y->level,
-                          (unsigned long long)y->size_bytes >> 10,
-                          (unsigned long long)x->size_bytes >> 10);
+            return profile_error(why, false, "L%u of %llu KiB, not %llu", y->level,
+                                 (unsigned long long)y->size_bytes >> 10,
+                                 (unsigned long long)x->size_bytes >> 10);
         }
     }
     return true;
 }
 
 static bool same_memory(const struct profile_class *a, const struct profile_class *b,
-                        struct difference *why)
+                        struct servet_error *why)
 {
     if (!within(a->memory.reference_bytes_per_s, b->memory.reference_bytes_per_s, RECHECK_SAME)) {
-        return differ(why, "memory bandwidth %.3g GB/s, not %.3g",
-                      b->memory.reference_bytes_per_s / 1e9, a->memory.reference_bytes_per_s / 1e9);
+        return profile_error(why, false, "memory bandwidth %.3g GB/s, not %.3g",
+                             b->memory.reference_bytes_per_s / 1e9,
+                             a->memory.reference_bytes_per_s / 1e9);
     }
     if (a->memory.level_count != b->memory.level_count) {
-        return differ(why, "%zu memory overhead levels, not %zu", b->memory.level_count,
-                      a->memory.level_count);
+        return profile_error(why, false, "%zu memory overhead levels, not %zu",
+                             b->memory.level_count, a->memory.level_count);
     }
     for (size_t i = 0; i < a->memory.level_count; i++) {
         const struct profile_memory_level *x = &a->memory.levels[i], *y = &b->memory.levels[i];
         if (!profile_relation_equal(&x->collisions, &y->collisions) ||
             !within(x->bytes_per_s, y->bytes_per_s, RECHECK_SAME)) {
-            return differ(why, "memory overhead level %zu is another", i);
+            return profile_error(why, false, "memory overhead level %zu is another", i);
         }
     }
     return true;
 }
 
 static bool same_layers(const struct profile_class *a, const struct profile_class *b,
-                        struct difference *why)
+                        struct servet_error *why)
 {
     const struct profile_communication *x = &a->communication, *y = &b->communication;
     if (x->layer_count != y->layer_count) {
-        return differ(why, "%zu communication layers, not %zu", y->layer_count, x->layer_count);
+        return profile_error(why, false, "%zu communication layers, not %zu", y->layer_count,
+                             x->layer_count);
     }
     for (size_t i = 0; i < x->layer_count; i++) {
         if (!profile_relation_equal(&x->layers[i].members, &y->layers[i].members) ||
             !within(x->layers[i].seconds, y->layers[i].seconds, RECHECK_SAME_MESSAGE)) {
-            return differ(why, "messages inside take %.3g us, not %.3g", y->layers[i].seconds * 1e6,
-                          x->layers[i].seconds * 1e6);
+            return profile_error(why, false, "messages inside take %.3g us, not %.3g",
+                                 y->layers[i].seconds * 1e6, x->layers[i].seconds * 1e6);
         }
     }
     return true;
@@ -123,7 +111,7 @@ static bool same_layers(const struct profile_class *a, const struct profile_clas
  * and measured alike (within the tolerances of RECHECK_SAME). Otherwise false and `why` names
  * the first difference, "b" seen from "a". */
 static bool nodes_agree(const struct profile_class *a, const struct profile_class *b,
-                        struct difference *why)
+                        struct servet_error *why)
 {
     return same_build(a, b, why) && same_caches(a, b, why) && same_memory(a, b, why) &&
            same_layers(a, b, why);
@@ -198,7 +186,7 @@ char *probe_network_hostlist(char *const *names, uint32_t count)
 static void assign(struct servet_profile *const *nodes, uint32_t count,
                    struct cluster_classes *classes, uint32_t *members, size_t *class_count)
 {
-    struct difference why;
+    struct servet_error why;
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_class *mine = &nodes[i]->classes[0];
         size_t c = 0;
@@ -225,7 +213,7 @@ static char *list_outliers(char *const *names, struct servet_profile *const *nod
     FILE *out = profile_stream_open(&text, &size);
     const uint32_t usual = classes->representative[classes->largest];
     for (uint32_t i = 0; out && i < count; i++) {
-        struct difference why = {""};
+        struct servet_error why = {""};
         if (classes->class_of[i] != classes->largest) {
             nodes_agree(&nodes[usual]->classes[0], &nodes[i]->classes[0], &why);
             fprintf(out, "%s: %s as on %s\n", names[i], why.text[0] ? why.text : "not quite",
@@ -273,9 +261,6 @@ static int move_classes(struct servet_profile *const *nodes, struct cluster_clas
 int probe_network_classes_make(char *const *names, struct servet_profile *const *nodes,
                                uint32_t count, struct cluster_classes *out)
 {
-    if (!count) {
-        return -EINVAL;
-    }
     size_t class_count = 0;
     FREED_BY(probe_network_classes_free)
     struct cluster_classes made = {.profile = calloc(1, sizeof *made.profile),

@@ -8,7 +8,6 @@
 
 #include "probes/pairs/messages.h"
 #include "probes/pairs/sample.h"
-#include "probes/pairs/stopping.h"
 #include "profile/base/random.h"
 
 enum { ROUND_TRIPS = 5, WIDTH_SAMPLE = 8 };
@@ -176,7 +175,7 @@ static int sweep_round(struct survey *survey, const struct profile_pair *pairs, 
 
 /* Measures pairs of nodes: `rounds` rounds, of which number r are the pairs from start[r] to
  * start[r + 1] - 1; those of one round are disjoint, and none is larger than the first. Two sweeps,
- * more (up to five) of the pairs whose two least figures differ by more than 5 % (stopping.h).
+ * more (up to five) of the pairs whose two least figures differ by more than 5 % (probe.h).
  * Pairs left when time is over are not edges. 0 or -errno. */
 static int measure_rounds(struct survey *survey, const struct profile_pair *pairs,
                           const size_t *start, size_t rounds)

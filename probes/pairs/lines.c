@@ -8,7 +8,6 @@
 #include "probes/pairs/messages.h"
 #include "probes/pairs/partition.h"
 #include "probes/pairs/sample.h"
-#include "probes/pairs/stopping.h"
 
 #include <errno.h>
 #include <math.h>

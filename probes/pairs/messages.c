@@ -4,7 +4,6 @@
 #include "probes/pairs/layers.h"
 #include "probes/pairs/partition.h"
 #include "probes/pairs/sample.h"
-#include "probes/pairs/stopping.h"
 
 #include <errno.h>
 #include <math.h>

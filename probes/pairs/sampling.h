@@ -1,5 +1,5 @@
 /* A run of a sample, class by class: for the files of sampling only. sampling.c has the way that
- * every class goes, refinement.c divides one whose pairs do not agree. */
+ * every class goes, classes.c divides one whose pairs do not agree. */
 #ifndef SERVET_PROBES_PAIRS_SAMPLING_H
 #define SERVET_PROBES_PAIRS_SAMPLING_H
 

@@ -372,7 +372,7 @@ static int sharing_pairs(struct sharing_question *question, const bool *wanted,
     return rc == 0 && outcome->cut_short && unknown ? -ETIME : rc;
 }
 
-/* Of the pairs that share the level outside of this one; then those that share this one. */
+/* Pairs that share the level outside of this one; then those that share this one. */
 static int sharing_decide(struct sharing_question *question, bool *wanted,
                           struct sampling_outcome *outcome)
 {

@@ -6,8 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "probes/memory/devices.h"
-#include "probes/memory/pairs.h"
+#include "probes/memory/memory.h"
 #include "probes/probe.h"
 #include "probes/run/result.h"
 #include "probes/run/run.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "probes/bsp/bsp.h"
-#include "probes/memory/devices.h"
+#include "probes/memory/memory.h"
 #include "probes/run/conditions.h"
 #include "probes/run/run.h"
 #include "probes/run/verify.h"

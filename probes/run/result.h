@@ -9,9 +9,7 @@
 #include <stdint.h>
 
 #include "probes/cache/probe.h"
-#include "probes/memory/devices.h"
-#include "probes/memory/numa.h"
-#include "probes/memory/pairs.h"
+#include "probes/memory/memory.h"
 #include "probes/pairs/sharing.h"
 #include "profile/model.h"
 
@@ -36,7 +34,6 @@ int probe_result_set_caches(struct profile_class *node_class, const struct kinds
                             struct kind_results *results, const struct measured_on *where);
 
 int probe_result_copy_relation(const struct profile_relation *from, struct profile_relation *out);
-void probe_result_free_caches(struct profile_class *node_class);
 
 /* Keeps the latency curve that the sizes came from. 0 or -ENOMEM. */
 int probe_result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve);

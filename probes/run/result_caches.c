@@ -204,24 +204,6 @@ static int make_cache(const struct probe_cache *caches, size_t i,
     return declared ? probe_result_copy_relation(&declared->sharing, &out->sharing) : 0;
 }
 
-static void free_cache(struct profile_cache *cache)
-{
-    profile_relation_free(&cache->sharing);
-    profile_set_free(&cache->pus);
-    free(cache->pair_ratios);
-    free(cache->quality.note);
-}
-
-void probe_result_free_caches(struct profile_class *node_class)
-{
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        free_cache(&node_class->caches[i]);
-    }
-    free(node_class->caches);
-    node_class->caches = NULL;
-    node_class->cache_count = 0;
-}
-
 /* A declared cache as it is; who shares it moves over. */
 static int keep_declared(struct profile_cache *declared, struct profile_cache *out)
 {
@@ -457,7 +439,7 @@ static int place_caches(const struct profile_class *node_class, const struct kin
             declared ? is_common(declared, kinds) && first_holder(declared, kinds) != kind
                      : i + 1 == end && is_of_the_first(made, made->cache_count, kinds, kind);
         if (known) {
-            free_cache(&cache);
+            profile_cache_free(&cache);
         } else {
             rc = rc == 0 ? set_pus(declared, kinds, kind, &cache) : rc;
             made->caches[made->cache_count++] = cache;
@@ -486,12 +468,14 @@ int probe_result_set_caches(struct profile_class *node_class, const struct kinds
                             struct kind_results *results, const struct measured_on *where)
 {
     const size_t room = kinds->count * (node_class->cache_count + CACHE_LEVELS_MAX);
-    FREED_BY(probe_result_free_caches)
+    FREED_BY(profile_class_free)
     struct profile_class made = {.caches = calloc(room + 1, sizeof *made.caches)};
     TRY(make_caches(node_class, kinds, results, where, &made));
     qsort(made.caches, made.cache_count, sizeof *made.caches, by_place);
-    probe_result_free_caches(node_class);
-    node_class->caches = TAKE(made.caches);
-    node_class->cache_count = TAKE(made.cache_count);
+    const struct profile_class declared = {.caches = node_class->caches,
+                                           .cache_count = node_class->cache_count};
+    node_class->caches = made.caches;
+    node_class->cache_count = made.cache_count;
+    made = declared;
     return 0;
 }

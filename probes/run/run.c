@@ -14,9 +14,7 @@
 
 #include "probes/cache/probe.h"
 #include "probes/machine.h"
-#include "probes/memory/devices.h"
-#include "probes/memory/numa.h"
-#include "probes/memory/pairs.h"
+#include "probes/memory/memory.h"
 #include "probes/memory/rates.h"
 #include "probes/pairs/messages.h"
 #include "probes/probe.h"

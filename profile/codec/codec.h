@@ -165,6 +165,9 @@ void profile_communication_free(struct profile_communication *communication);
 void profile_memory_level_free(struct profile_memory_level *level);
 void profile_memory_free(struct profile_memory *memory);
 void profile_device_free(struct profile_device *device);
+void profile_cache_free(struct profile_cache *cache);
+void profile_class_free(struct profile_class *node_class);
+void profile_bsp_free(struct profile_bsp *bsp);
 /* Does the member hold what its absence means? */
 bool profile_field_absent(const struct profile_field *field, const void *object);
 /* The words of a FIELD_WORD as people list them, cut to `size`; returns `buffer`. */

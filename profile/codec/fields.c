@@ -479,4 +479,7 @@ FREE_PART(communication, profile_communication_object)
 FREE_PART(memory_level, memory_level)
 FREE_PART(memory, memory)
 FREE_PART(device, device)
+FREE_PART(cache, cache)
+FREE_PART(class, node_class)
+FREE_PART(bsp, bsp)
 #endif

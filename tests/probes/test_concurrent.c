@@ -1,7 +1,7 @@
 /* Are disjoint pairs measured at the same time where they do not disturb one another, one by one
  * where they do, and are the figures those of pairs alone in both cases? */
 #include "probes/machine.h"
-#include "probes/memory/pairs.h"
+#include "probes/memory/memory.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/partition.h"
 #include "probes/pairs/sample.h"

@@ -1,6 +1,6 @@
 /* Are copies between GPUs and memory found as they are, node by node, and missing where they cannot
  * be had? */
-#include "probes/memory/devices.h"
+#include "probes/memory/memory.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

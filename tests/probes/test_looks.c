@@ -1,10 +1,9 @@
 /* Figures between PUs: is a cache line's time found for each pair and layer, does a look later
  * widen a spread that one burst had too narrow, do messages say of which data they are, and do
  * loops over memory each get their own? */
-#include "probes/memory/pairs.h"
+#include "probes/memory/memory.h"
 #include "probes/memory/rates.h"
 #include "probes/pairs/messages.h"
-#include "probes/pairs/stopping.h"
 #include "profile/base/random.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"

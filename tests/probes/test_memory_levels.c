@@ -1,9 +1,8 @@
 /* Do overhead levels and groups come out of pair bandwidths as in Section III-C of the 2010 paper,
  * and are pairs asked no more often than that takes? */
-#include "probes/memory/pairs.h"
+#include "probes/memory/memory.h"
 #include "probes/memory/rates.h"
 #include "probes/pairs/partition.h"
-#include "probes/pairs/stopping.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

@@ -1,5 +1,5 @@
 /* Is the memory of 16 nodes seen from all 16 as it is, even where only copies show it? */
-#include "probes/memory/numa.h"
+#include "probes/memory/memory.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

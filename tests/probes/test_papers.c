@@ -1,7 +1,7 @@
 /* Do the probes find on the papers' machines the shared caches, memory overheads and communication
  * layers that the papers report? (2010 paper, Section IV; 2012 mapping paper, Sections 3 and 4.
  * Cache sizes: papers-machines.) */
-#include "probes/memory/pairs.h"
+#include "probes/memory/memory.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/sharing.h"
 #include "profile/query.h"

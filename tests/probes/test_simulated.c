@@ -1,7 +1,6 @@
 /* Do the probes find out the truth about machines that are described to the simulated backend? */
 #include "probes/cache/probe.h"
-#include "probes/memory/numa.h"
-#include "probes/memory/pairs.h"
+#include "probes/memory/memory.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/sharing.h"
 #include "tests/base/runner.h"

@@ -1,6 +1,7 @@
 /* Does the note of a cache give a measured size that is not the declared one, and one of the three
  * reasons where it holds? Is a cache that kinds of cores share one where answers contradict? */
 #include "probes/run/result.h"
+#include "profile/codec/codec.h"
 #include "tests/base/runner.h"
 #include "tests/profile/fixture.h"
 
@@ -39,7 +40,7 @@ static const char *note_of(const struct measured *of)
     const char *note = node_class.caches[0].quality.note ? node_class.caches[0].quality.note : "";
     ck_assert_int_eq(node_class.caches[0].quality.pus_move, strstr(note, "PUs move") != NULL);
     note = kept(strdup(note));
-    probe_result_free_caches(&node_class);
+    profile_class_free(&node_class);
     return note;
 }
 
@@ -90,7 +91,7 @@ TEST(a_cache_of_two_kinds_is_one_where_only_pairs_are_listed)
     ck_assert_uint_eq(node_class.cache_count, 1);
     ck_assert_uint_eq(node_class.caches[0].pus.count, 0);
     ck_assert_uint_eq(node_class.caches[0].sharing.pair_count, sizeof pairs / sizeof *pairs);
-    probe_result_free_caches(&node_class);
+    profile_class_free(&node_class);
 }
 
 TESTS()
