@@ -325,24 +325,6 @@ static void say_thread(const struct pin_thread *thread)
     pin_log(pu < 0, "thread %d of %s left to the kernel", tid, dso);
 }
 
-/* The PU that the thread was made on; PIN_LEFT: that of its creator, or any of the process. */
-static void take_place(struct pin_thread *thread, int32_t made_on)
-{
-    int rc = pin_process_take_place(thread, made_on);
-    const int32_t pu = atomic_load(&thread->pu);
-    if (!pin_process_active()) {
-        return; /* a sandbox has come since the thread was made, or all was given up */
-    }
-    atomic_store(&thread->report_line,
-                 pin_report_begin(thread->role, pu < 0 ? -1 : pu,
-                                  (enum profile_decider)atomic_load(&thread->decider)));
-    if (rc < 0 && rc != -ECANCELED && pu >= 0) {
-        pin_failure("cannot pin a thread to PU %d: %s", pu, strerrordesc_np(-rc));
-    } else if (rc == 0 && pin_here.options.verbose) {
-        say_thread(thread);
-    }
-}
-
 /* A line that is written must not be the end of a thread that has not begun. */
 static void begin_thread(struct pin_thread *thread)
 {
@@ -353,7 +335,18 @@ static void begin_thread(struct pin_thread *thread)
         return; /* never moved: most short-lived threads are of this kind */
     }
     pin_shield_raise(&shield);
-    take_place(thread, thread->made_on);
+    const int rc = pin_process_take_place(thread);
+    const int32_t pu = atomic_load(&thread->pu);
+    if (pin_process_active()) { /* no sandbox has come, and all was not given up */
+        atomic_store(&thread->report_line,
+                     pin_report_begin(thread->role, pu < 0 ? -1 : pu,
+                                      (enum profile_decider)atomic_load(&thread->decider)));
+        if (rc < 0 && rc != -ECANCELED && pu >= 0) {
+            pin_failure("cannot pin a thread to PU %d: %s", pu, strerrordesc_np(-rc));
+        } else if (rc == 0 && options->verbose) {
+            say_thread(thread);
+        }
+    }
     pin_shield_lower(&shield);
 }
 

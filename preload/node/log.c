@@ -169,7 +169,7 @@ static int open_to_append(const char *path)
     return file;
 }
 
-void pin_file_append(const char *variable, const char *where, const char *text, size_t length)
+void pin_file_append(const char *where, const char *text, size_t length)
 {
     static atomic_bool said;
     bool standard = strcmp(where, "stderr") == 0;
@@ -179,22 +179,17 @@ void pin_file_append(const char *variable, const char *where, const char *text, 
     int file = standard ? STDERR_FILENO : open_to_append(where);
     int code = file < 0 ? file : write_all(file, text, length);
     if (code < 0 && !standard && !atomic_exchange(&said, true)) {
-        pin_failure("%s: %s: %s", variable, where, strerrordesc_np(-code));
+        pin_failure("SERVET_REPORT: %s: %s", where, strerrordesc_np(-code));
     }
     if (!standard && file >= 0) {
         close(file);
     }
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 bool pin_file_is_json(const char *where)
 {
-    return ends_in(where, ".json") || ends_in(where, ".jsonl");
+    const char *end = strrchr(where, '.');
+    return end && (strcmp(end, ".json") == 0 || strcmp(end, ".jsonl") == 0);
 }
 
 void pin_record(const char *where, bool verbose, const char *sentence,
@@ -213,7 +208,7 @@ void pin_record(const char *where, bool verbose, const char *sentence,
     if (out) {
         profile_record_print(out, pin_file_is_json(where), getpid(), sentence, facts);
         fclose(out);
-        pin_file_append("SERVET_REPORT", where, text ? text : "", length);
+        pin_file_append(where, text ? text : "", length);
         free(text);
     }
 }

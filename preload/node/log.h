@@ -33,9 +33,9 @@ void pin_signals_release(const struct pin_signals *before);
 
 /* -- small files -- */
 
-/* One write to the end of a file, or to stderr for "stderr", so that processes can share it. A
- * failure is said once, with the name of the `variable` that names the file. */
-void pin_file_append(const char *variable, const char *where, const char *text, size_t length);
+/* One write to the end of the report, or to stderr for "stderr", so that processes can share it. A
+ * failure is said once. */
+void pin_file_append(const char *where, const char *text, size_t length);
 
 /* Does the name of a report ask for JSON lines? */
 bool pin_file_is_json(const char *where);

@@ -101,16 +101,12 @@ void pin_process_forget_thread(void)
 
 void pin_process_bound_by_program(const struct profile_mask *mask)
 {
-    struct profile_mask told = {0};
     if (pin_life_state() == IDLE && getpid() == pin_life.pid) {
         pin_here.chosen = *mask;
         pin_here.has_chosen = true;
     }
     int pu = pin_self.told - 1, now = pin_life_given_pu(), left = MAIN_LEFT;
-    if (pu >= 0) {
-        profile_mask_add(&told, (uint32_t)pu);
-    }
-    if (pu < 0 || !profile_mask_equal(mask, &told) || (now >= 0 && now != pu)) {
+    if (pu < 0 || !is_mask_of(mask, pu) || (now >= 0 && now != pu)) {
         pin_process_forget_thread();
     } else if (pin_self.is_main) {
         (void)atomic_compare_exchange_strong(&pin_life.main_pu, &left, pu);
@@ -121,8 +117,9 @@ void pin_process_bound_by_program(const struct profile_mask *mask)
     }
 }
 
-int pin_process_take_place(struct pin_thread *thread, int32_t made_on)
+int pin_process_take_place(struct pin_thread *thread)
 {
+    const int32_t made_on = thread->made_on;
     const int tid = (int)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
     pin_process_lock();
     atomic_store(&thread->tid, tid);
@@ -258,14 +255,11 @@ void pin_process_give_up(void)
 
 bool pin_process_main_is_ours(void)
 {
-    struct profile_mask now, placed = {0};
+    struct profile_mask now;
     pin_process_note_start();
     const int32_t pu = atomic_load(&pin_life.gave_up) ? MAIN_FREE : atomic_load(&pin_life.main_pu);
-    if (pu >= 0) {
-        profile_mask_add(&placed, (uint32_t)pu);
-    }
     return pu != MAIN_LEFT && profile_mask_get(pin_life.pid, &now) == 0 &&
-           profile_mask_equal(&now, pu >= 0 ? &placed : &pin_here.start);
+           (pu >= 0 ? is_mask_of(&now, pu) : profile_mask_equal(&now, &pin_here.start));
 }
 
 void pin_process_start_on(const struct profile_mask *mask)

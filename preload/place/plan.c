@@ -105,35 +105,30 @@ static size_t append_new(const uint32_t *from, size_t from_count, struct profile
     return count;
 }
 
-/* Every usable PU once: those of `workers` workers as the mapper orders them, then the other free
+/* `out` gets `total` PUs: the mapper's own answer where it is asked for more workers than PUs. Else
+ * every usable PU once: those of `workers` workers as the mapper orders them, then the other free
  * ones (the mapper's answer for few workers is not always the beginning of that for many: it keeps
- * few on one kind of core), then, by number, those that other programs hold. An answer is kept.
- * `scratch` and `out` have room for planning->allowed.count. */
-static int order_once(const struct planning *planning, size_t workers, uint32_t *scratch,
-                      uint32_t *out, struct servet_error *error)
+ * few on one kind of core), then, by number, those that other programs hold. An answer is kept. */
+static int order_pus(const struct planning *planning, size_t workers, size_t total, uint32_t *out,
+                     struct servet_error *error)
 {
-    const size_t free_pus = planning->allowed.count - planning->taken.count;
+    const size_t usable = planning->allowed.count, free_pus = usable - planning->taken.count;
     const size_t asked[] = {workers < free_pus ? workers : free_pus, free_pus};
     struct profile_mask used = {0};
     size_t count = 0;
+    if (total > usable) {
+        return map_order(planning, total, out, error);
+    }
+    FREED uint32_t *scratch = malloc(total * sizeof *scratch);
+    if (!scratch) {
+        return -ENOMEM;
+    }
     for (size_t i = 0; i < sizeof asked / sizeof *asked && count < asked[i]; i++) {
         TRY(map_order(planning, asked[i], scratch, error));
         count = append_new(scratch, asked[i], &used, out, count);
     }
-    append_new(planning->allowed.ids, planning->allowed.count, &used, out, count);
+    append_new(planning->allowed.ids, usable, &used, out, count);
     return 0;
-}
-
-/* `out` gets `total` PUs: the mapper's own answer where it is asked for more workers than PUs, else
- * every PU once. */
-static int order_pus(const struct planning *planning, size_t workers, size_t total, uint32_t *out,
-                     struct servet_error *error)
-{
-    if (total > planning->allowed.count) {
-        return map_order(planning, total, out, error);
-    }
-    FREED uint32_t *scratch = malloc(total * sizeof *scratch);
-    return scratch ? order_once(planning, workers, scratch, out, error) : -ENOMEM;
 }
 
 static bool has_part(const struct planning *planning)

@@ -200,10 +200,9 @@ void pin_process_narrow_main(void);
  * left to the kernel. The lock is held. */
 void pin_process_leave(struct pin_thread *thread);
 
-/* The calling thread has just begun, on the PU `made_on` or an inherited mask (PIN_LEFT), and takes
- * its place. 0; -ECANCELED: a sandbox has come meanwhile, or all was given up; as
- * sched_setaffinity(2). */
-int pin_process_take_place(struct pin_thread *thread, int32_t made_on);
+/* The calling thread has just begun and takes its place. 0; -ECANCELED: a sandbox has come
+ * meanwhile, or all was given up; as sched_setaffinity(2). */
+int pin_process_take_place(struct pin_thread *thread);
 
 /* A thread of this process, NULL: the main thread, gets `pu`, or is left to the kernel (PIN_LEFT),
  * if its record is still that of the thread which was made at `born_ns`, and it is still where we

@@ -270,7 +270,7 @@ void pin_report_write(struct pin_process *process)
                              PROFILE_FACTS(PROFILE_NUMBER("more_threads", begun - to.lines_used)));
     }
     if (fclose(file) == 0) {
-        pin_file_append(pin_option_table[PIN_REPORT].name, where, text, length);
+        pin_file_append(where, text, length);
     }
     free(text);
     profile_roles_free(&to.roles);

@@ -38,12 +38,12 @@ static void teardown(void)
 TEST(a_planted_file_is_not_appended_to)
 {
     ck_assert_int_eq(chmod(folder, 01777), 0);
-    pin_file_append("SERVET_REPORT", target, "new\n", 4);
+    pin_file_append(target, "new\n", 4);
     ck_assert_str_eq(read_text(target), "old\nnew\n");
     if (geteuid() != 0 || chown(target, SOMEBODY, SOMEBODY) != 0) {
         return; /* there is no other user */
     }
-    pin_file_append("SERVET_REPORT", target, "more\n", 5);
+    pin_file_append(target, "more\n", 5);
     ck_assert_str_eq(read_text(target), "old\nnew\n");
 }
 
@@ -65,7 +65,7 @@ TEST(a_signal_that_waits_for_the_program_stays)
     sigaddset(&pipe_signal, SIGPIPE);
     ck_assert_int_eq(pthread_sigmask(SIG_BLOCK, &pipe_signal, NULL), 0);
     ck_assert_int_eq(raise(SIGPIPE), 0);
-    pin_file_append("SERVET_REPORT", target, "new\n", 4);
+    pin_file_append(target, "new\n", 4);
     ck_assert_int_eq(sigpending(&pending), 0);
     ck_assert(sigismember(&pending, SIGPIPE));
 }

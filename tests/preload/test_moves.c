@@ -92,14 +92,14 @@ TEST(a_thread_that_ended_without_a_word_is_not_moved)
 /* It was made on a PU before that. */
 TEST(a_thread_that_begins_when_all_is_given_up_runs_anywhere)
 {
-    struct pin_thread late = {0};
+    struct pin_thread late = {.made_on = 0};
     struct profile_mask now;
     pthread_t thread;
     (void)start(&thread, wait_to_go);
     end(thread);
     pin_process_give_up();
     ck_assert_int_eq(profile_mask_set_pu(0, 0), 0);
-    ck_assert_int_eq(pin_process_take_place(&late, 0), 0);
+    ck_assert_int_eq(pin_process_take_place(&late), 0);
     ck_assert_int_eq(profile_mask_get(0, &now), 0);
     ck_assert(profile_mask_equal(&now, &pin_here.children));
 }
