@@ -28,7 +28,7 @@ static bool lacks_tier(const struct pin_command *command)
     }
     const struct pin_memory_request request = {.node_class = profile_class_here(profile),
                                                .own = &nowhere};
-    const int rc = pin_memory_decide(command->options.membind, &request, &memory);
+    const int rc = pin_memory_plan(command->options.membind, &request, &memory);
     profile_free(profile);
     return rc == 0 && memory.no_tier;
 }

@@ -14,19 +14,38 @@
 #include "profile/tiers.h"
 #include "profile/topology/topology.h"
 
+/* The kernel's, by position of the node: Linux 6.9 and later have them, and only root sets them.
+ * NULL: it does not weigh. */
+static uint32_t *read_weights(const struct pin_memory_request *request)
+{
+    const struct profile_class *node_class = request->node_class;
+    FREED uint32_t *weights = calloc(node_class->numa_count + 1, sizeof *weights);
+    struct sysfs fs;
+    fs.root = request->root ? request->root : "";
+    for (size_t i = 0; weights && i < node_class->numa_count; i++) {
+        if (profile_sysfs_read_u32(&fs, &weights[i],
+                                   "/sys/kernel/mm/mempolicy/weighted_interleave/node%u",
+                                   node_class->numa[i].os_index) < 0) {
+            return NULL;
+        }
+    }
+    return TAKE(weights);
+}
+
 /* Unknown bandwidths are all 0, and no weights deal as they do. */
 static void weigh_nodes(const struct pin_memory_request *request, const struct profile_tiers *tiers,
                         const uint32_t *chosen, size_t count, struct pin_memory *out)
 {
+    FREED uint32_t *weights = NULL;
     out->mode = MPOL_INTERLEAVE;
     if (count == 0 || profile_tiers_dealt(tiers, NULL, chosen, count)) {
         return;
     }
     if (tiers->nodes[chosen[0]].weight == 0) {
         out->instead = "bandwidths of the nodes are not known";
-    } else if (!request->weights) {
+    } else if (!(weights = read_weights(request))) {
         out->instead = "this kernel has no weighted interleave";
-    } else if (!profile_tiers_dealt(tiers, request->weights, chosen, count)) {
+    } else if (!profile_tiers_dealt(tiers, weights, chosen, count)) {
         out->instead = "/sys/kernel/mm/mempolicy/weighted_interleave has other weights";
     } else {
         out->mode = PIN_WEIGHTED_INTERLEAVE;
@@ -67,8 +86,8 @@ static int decide_membind(enum pin_membind membind, const struct pin_memory_requ
     return 0;
 }
 
-int pin_memory_decide(enum pin_membind membind, const struct pin_memory_request *request,
-                      struct pin_memory *out)
+int pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
+                    struct pin_memory *out)
 {
     FREED_BY(profile_tiers_free) struct profile_tiers tiers = {0};
     *out = (struct pin_memory){.mode = MPOL_DEFAULT};
@@ -77,33 +96,6 @@ int pin_memory_decide(enum pin_membind membind, const struct pin_memory_request 
     }
     TRY(profile_tiers_make(request->node_class, &tiers));
     return decide_membind(membind, request, &tiers, out);
-}
-
-/* Linux 6.9 and later have a weight of each node there, which only root sets. */
-static bool read_weights(const struct profile_class *node_class, uint32_t *weights)
-{
-    struct sysfs fs;
-    fs.root = "";
-    for (size_t i = 0; i < node_class->numa_count; i++) {
-        if (profile_sysfs_read_u32(&fs, &weights[i],
-                                   "/sys/kernel/mm/mempolicy/weighted_interleave/node%u",
-                                   node_class->numa[i].os_index) < 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-int pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
-                    struct pin_memory *out)
-{
-    struct pin_memory_request whole = *request;
-    FREED uint32_t *weights = NULL;
-    if (membind == PIN_MEMBIND_WEIGHTED) {
-        weights = calloc(request->node_class->numa_count + 1, sizeof *weights);
-        whole.weights = weights && read_weights(request->node_class, weights) ? weights : NULL;
-    }
-    return pin_memory_decide(membind, &whole, out);
 }
 
 /* The number of bits that the kernel reads: it takes one off. MAX_NUMNODES is at most 1 << 10 in

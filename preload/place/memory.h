@@ -37,18 +37,14 @@ struct pin_memory_request {
     const struct profile_class *node_class;
     const struct profile_mask *own; /* the PUs of the plan */
     uint32_t ranks;                 /* of the job on this node; 0: no launcher tells */
-    const uint32_t *weights; /* the kernel's, by position of the node; NULL: it does not weigh */
+    const char *root;               /* of the kernel's weights in /sys; NULL: this system's */
 };
 
 /* Why there is no such tier. */
 #define PIN_MEMORY_ALIKE                                                                           \
     "the memory of all NUMA nodes is alike; expected local, interleave, weighted or none"
 
-/* The mode and the nodes, from the request alone. 0, -ENOMEM. */
-int pin_memory_decide(enum pin_membind membind, const struct pin_memory_request *request,
-                      struct pin_memory *out);
-
-/* The same with the weights of this system's kernel. */
+/* The mode and the nodes. 0, -ENOMEM. */
 int pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
                     struct pin_memory *out);
 

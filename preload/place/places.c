@@ -46,18 +46,11 @@ static char *format_places(const struct pin_plan *plan)
 static char *format_marker(const struct pin_launcher *launcher, const struct profile_mask *before,
                            const char *places)
 {
-    char rank[64], *list, *text;
-    size_t size = PROFILE_MASK_PUS * sizeof "8191";
-    if (!(list = malloc(size))) {
-        return NULL;
-    }
+    static char list[PROFILE_MASK_PUS * sizeof "8191"];
+    char rank[64], *text;
     pin_launcher_format(launcher, rank, sizeof rank);
-    profile_mask_format(before, list, size);
-    if (asprintf(&text, "%s%s %s", rank, list, places) < 0) {
-        text = NULL;
-    }
-    free(list);
-    return text;
+    profile_mask_format(before, list, sizeof list);
+    return asprintf(&text, "%s%s %s", rank, list, places) < 0 ? NULL : text;
 }
 
 int pin_places_export(const struct pin_launcher *launcher, const struct profile_mask *before,

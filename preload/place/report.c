@@ -117,23 +117,6 @@ struct output {
     size_t count, room;
 };
 
-static void print_thread(const struct output *to, const struct profile_thread_now *now,
-                         const struct line *line)
-{
-    char rank[16] = "-", on[16];
-    if (to->process->launcher.name) {
-        snprintf(rank, sizeof rank, "%u", to->process->launcher.node_rank);
-    }
-    snprintf(on, sizeof on, "%d", line->pu);
-    const struct profile_thread_said said = {
-        .rank = rank,
-        .role = line->role,
-        .decider = line->decider,
-        .pus = line->pu >= 0 ? on : now->allowed,
-    };
-    profile_affinity_print(to->file, to->json, now, &said);
-}
-
 /* A main thread that is in no team and no rank waits. */
 static bool is_worker(const struct pin_process *process, const struct line *line)
 {
@@ -161,6 +144,24 @@ static void add_worker(const struct line *line, const struct profile_thread_now 
     }
 }
 
+static void print_thread(struct output *to, const struct profile_thread_now *now,
+                         const struct line *line)
+{
+    char rank[16] = "-", on[16];
+    if (to->process->launcher.name) {
+        snprintf(rank, sizeof rank, "%u", to->process->launcher.node_rank);
+    }
+    snprintf(on, sizeof on, "%d", line->pu);
+    const struct profile_thread_said said = {
+        .rank = rank,
+        .role = line->role,
+        .decider = line->decider,
+        .pus = line->pu >= 0 ? on : now->allowed,
+    };
+    profile_affinity_print(to->file, to->json, now, &said);
+    add_worker(line, now, to);
+}
+
 static void print_line(struct output *to, struct line *line)
 {
     struct profile_thread_now now;
@@ -176,7 +177,6 @@ static void print_line(struct output *to, struct line *line)
         snprintf(now.allowed, sizeof now.allowed, "-");
     }
     print_thread(to, &now, line);
-    add_worker(line, &now, to);
 }
 
 /* Threads that were made by other means than we see, or that were left alone. */
@@ -191,7 +191,6 @@ static void print_other(const struct profile_thread_now *now, void *argument)
                                       : PROFILE_BY_OTHERS;
     if (!is_known(to->lines, to->lines_used, now->tid)) {
         print_thread(to, now, &line);
-        add_worker(&line, now, to);
     }
 }
 

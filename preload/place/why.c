@@ -138,11 +138,17 @@ static void say_pool(unsigned number, const char *where, bool verbose)
                              PROFILE_WORD("why", text)));
 }
 
+static bool is_news(unsigned number)
+{
+    const enum pin_cause cause = seen.pool[number].cause;
+    return cause != PIN_CAUSE_NONE && cause != whys[number].known;
+}
+
 static void say_pools(void)
 {
     for (unsigned number = 0; number < PIN_POOLS; number++) {
         const enum pin_cause cause = seen.pool[number].cause;
-        if (cause == PIN_CAUSE_NONE || cause == whys[number].known) {
+        if (!is_news(number)) {
             continue;
         }
         whys[number].known = cause;
@@ -156,18 +162,9 @@ static void say_pools(void)
     }
 }
 
-static bool is_news(void)
-{
-    unsigned number = 0;
-    while (number < PIN_POOLS && (seen.pool[number].cause == PIN_CAUSE_NONE ||
-                                  seen.pool[number].cause == whys[number].known)) {
-        number++;
-    }
-    return number < PIN_POOLS;
-}
-
 void pin_why_say(void)
 {
+    bool any = false;
     if ((!pin_here.options.verbose && !pin_here.options.report) || atomic_exchange(&saying, true)) {
         return;
     }
@@ -175,7 +172,10 @@ void pin_why_say(void)
     pin_process_lock();
     pin_why_take_over();
     pin_process_unlock();
-    if (is_news()) {
+    for (unsigned number = 0; number < PIN_POOLS; number++) {
+        any |= is_news(number);
+    }
+    if (any) {
         (void)pin_pages_with_stack(say_pools);
     }
     PIN_GIVES(HOLDS_SAYING);

@@ -4,9 +4,25 @@
 
 #include <linux/mempolicy.h>
 
+#include "profile/base/file.h"
 #include "tests/base/runner.h"
 #include "tests/profile/fixture.h"
 #include "tests/profile/nodes.h"
+
+/* The root of a kernel with these weights; NULL: it does not weigh. */
+static const char *weights_of(const struct profile_class *node_class, const uint32_t *weights)
+{
+    const char *folder = "sys/kernel/mm/mempolicy/weighted_interleave";
+    if (!weights) {
+        return "/nowhere";
+    }
+    ck_assert_int_eq(profile_make_folders(scratch_path(folder), 0700), 0);
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        scratch_file(formatted("%s/node%u", folder, node_class->numa[i].os_index), "%u\n",
+                     weights[i]);
+    }
+    return scratch_folder();
+}
 
 /* "mode nodes" for a plan on PUs first-last of the machine. */
 static struct pin_memory decided(enum pin_membind membind, const struct profile_class *node_class,
@@ -15,11 +31,11 @@ static struct pin_memory decided(enum pin_membind membind, const struct profile_
     struct pin_memory memory;
     struct profile_mask own = {0};
     const struct pin_memory_request request = {
-        .node_class = node_class, .own = &own, .ranks = 4, .weights = weights};
+        .node_class = node_class, .own = &own, .ranks = 4, .root = weights_of(node_class, weights)};
     for (uint32_t pu = first; pu <= last; pu++) {
         profile_mask_add(&own, pu);
     }
-    ck_assert_int_eq(pin_memory_decide(membind, &request, &memory), 0);
+    ck_assert_int_eq(pin_memory_plan(membind, &request, &memory), 0);
     return memory;
 }
 
