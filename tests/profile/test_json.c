@@ -3,6 +3,7 @@
 #include "tests/profile/fixture.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <locale.h>
 #include <unistd.h>
 
@@ -29,54 +30,20 @@ TEST(the_nehalem_fixture_is_the_machine_of_the_paper)
     ck_assert_int_eq(node->caches[0].quality.origin, PROFILE_QUOTED);
 }
 
-static void remove_spaces(char *text)
-{
-    char *to = text;
-    for (; *text; text++) {
-        if (*text != ' ' && *text != '\n') {
-            *to++ = *text;
-        }
-    }
-    *to = '\0';
-}
-
-/* Every field of the model with a value of its own: what the saver or the loader forgets is
- * seen. */
+/* Every field of the model with a value of its own: a field that the saver or the loader forgets is
+ * seen. (That the fixture has all of them: test_schema.c.) */
 TEST(every_field_survives_the_way_through_a_file)
 {
     char *first = in_json(loaded(EVERY_FIELD)), *second = in_json(parsed(first));
+    json_t *before = json_load_file(EVERY_FIELD, JSON_DECODE_INT_AS_REAL, NULL),
+           *after = json_loads(first, JSON_DECODE_INT_AS_REAL, NULL);
+    ck_assert(json_equal(before, after));
     ck_assert_str_eq(first, second);
-    const char *kept[] = {
-        "\"conditions\":{\"z\":\"1\",\"a\":\"2\"}",
-        "\"pairs\":[[0,9],[1,9]]",
-        "\"memory_bytes\":9007199254740993",
-        "\"seconds\":0.1,",
-        "\"spread\":0.25,\"cut_short\":true,\"beside_others\":true,\"through_threads\":true,"
-        "\"pus_move\":true,\"note\":\"n\"",
-        "\"spread\":0.0}",
-        "\"pus\":\"0-1,9\",\"sharing\"",
-        "{\"os_index\":2,\"pus\":\"\"}",
-        "\"topology_signature\":\"0123456789abcdef\"",
-        "\"size_low_bytes\":1,\"size_high_bytes\":2,\"declared_size_bytes\":2,\"line_bytes\":3,"
-        "\"associativity\":4",
-        "\"scaling\":[{\"workers\":1,\"bytes_per_s\":7.0,\"repetitions\":8,\"spread\":0.0625}",
-        "\"cache_curve\":[{\"bytes\":12,\"seconds_per_access\":4e-9,\"repetitions\":7,\"spread\":0."
-        "125},{\"bytes\":13,",
-        "\"seconds_per_access\":5e-9}]",
-        "\"sharing_quality\":{\"origin\":\"measured\",\"repetitions\":6,\"spread\":0.5,"
-        "\"cut_short\":true}",
-        "\"curve\":[{\"bytes\":0,\"seconds\":1e-9,\"repetitions\":9,\"spread\":0.03125},{\"bytes\":"
-        "8,\"seconds\":2.0}]",
-        "\"concurrency\":[{\"messages\":1,\"seconds\":3.0,\"repetitions\":10,\"spread\":0.0}]",
-        "\"names\":\"n[08-10]\",\"count\":3",
-        "\"kinds\":[{\"efficiency\":1,\"pus\":\"0-3\"}]",
-        "\"g_flops\":0.0,\"g_packets_flops\":4.0,\"l_flops\":5.0,\"t0_flops\":6.0,\"h_low\":8,\"h_"
-        "high\":9",
-        "\"name\":\"h\u00e9\""};
-    remove_spaces(second);
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-        ck_assert_msg(strstr(second, kept[i]) != NULL, "%s is not in %s", kept[i], second);
-    }
+    /* numbers to the last digit, conditions in their order */
+    ck_assert_ptr_nonnull(strstr(first, "\"memory_bytes\": 9007199254740993"));
+    ck_assert_ptr_nonnull(strstr(first, "\"conditions\": {\"z\": \"1\", \"a\": \"2\"}"));
+    json_decref(before);
+    json_decref(after);
 }
 
 TEST(relations_are_written_as_lists_on_one_line)

@@ -11,15 +11,13 @@
 static void expect_tiers(const struct profile_class *node_class, const char *expected)
 {
     struct profile_tiers tiers;
-    char text[256] = "";
-    size_t used = 0;
+    const char *text = "";
     ck_assert_int_eq(profile_tiers_make(node_class, &tiers), 0);
     for (size_t i = 0; i < node_class->numa_count; i++) {
-        const bool none = tiers.nodes[i].tier == PROFILE_NO_TIER;
-        used += (size_t)snprintf(text + used, sizeof text - used, none ? "- " : "%u ",
-                                 tiers.nodes[i].tier);
+        const uint32_t tier = tiers.nodes[i].tier;
+        text = tier == PROFILE_NO_TIER ? formatted("%s- ", text) : formatted("%s%u ", text, tier);
     }
-    snprintf(text + used, sizeof text - used, "of %u, capacity %u", tiers.count, tiers.capacity);
+    text = formatted("%sof %u, capacity %u", text, tiers.count, tiers.capacity);
     profile_tiers_free(&tiers);
     ck_assert_str_eq(text, expected);
 }
@@ -124,8 +122,7 @@ TEST(sysfs_says_what_memory_does)
     put_file(root, "/sys/devices/virtual/memory_tiering/memory_tier22/nodelist", "2\n");
     ck_assert_int_eq(profile_from_sysfs(root, &p, &error), 0);
     const struct profile_numa *numa = &p->classes[0].numa[2];
-    char *pus = kept(profile_set_text(&numa->pus));
-    ck_assert_str_eq(pus, "2-3,6-7");
+    ck_assert_str_eq(list_of(&numa->pus), "2-3,6-7");
     ck_assert_str_eq(numa->kind, "memory_tier22");
     ck_assert_double_eq(numa->declared_bytes_per_s, 40000 * 0x1p20);
     expect_tiers(&p->classes[0], "0 0 1 of 2, capacity 1");

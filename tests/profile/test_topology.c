@@ -30,22 +30,9 @@ static struct servet_profile *from_sysfs(const char *root)
     return kept(profile);
 }
 
-/* "0,2 1,3" */
-static const char *groups_in_text(const struct profile_relation *relation, char text[256])
-{
-    text[0] = '\0';
-    for (size_t i = 0, used = 0; i < relation->group_count; i++) {
-        used += (size_t)snprintf(text + used, 256 - used, "%s", i ? " " : "");
-        used += profile_set_format(&relation->groups[i], text + used, 256 - used);
-    }
-    ck_assert_uint_eq(relation->pair_count, 0);
-    return text;
-}
-
 static void assert_groups(const struct profile_relation *relation, const char *expected)
 {
-    char text[256];
-    ck_assert_str_eq(groups_in_text(relation, text), expected);
+    ck_assert_str_eq(lists_of(relation), expected);
 }
 
 static const struct profile_class *only_class(const struct servet_profile *profile)
@@ -58,12 +45,11 @@ static const struct profile_class *only_class(const struct servet_profile *profi
 /* "core 0-1 2-3, node 0-3": the layers, of which none was measured. */
 static void assert_layers(const struct profile_class *node, const char *expected)
 {
-    char text[512] = "", groups[256];
-    for (size_t i = 0, used = 0; i < node->communication.layer_count; i++) {
+    const char *text = "";
+    for (size_t i = 0; i < node->communication.layer_count; i++) {
         const struct profile_layer *layer = &node->communication.layers[i];
         ck_assert(layer->seconds == 0);
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", i ? ", " : "",
-                                 layer->name, groups_in_text(&layer->members, groups));
+        text = formatted("%s%s%s %s", text, i ? ", " : "", layer->name, lists_of(&layer->members));
     }
     ck_assert_str_eq(text, expected);
 }
@@ -71,10 +57,10 @@ static void assert_layers(const struct profile_class *node, const char *expected
 /* "0-1 2-3, 0-3": the PUs that share memory bandwidth, the worst level first. */
 static void assert_levels(const struct profile_class *node, const char *expected)
 {
-    char text[512] = "", groups[256];
-    for (size_t i = 0, used = 0; i < node->memory.level_count; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "",
-                                 groups_in_text(&node->memory.levels[i].collisions, groups));
+    const char *text = "";
+    for (size_t i = 0; i < node->memory.level_count; i++) {
+        text =
+            formatted("%s%s%s", text, i ? ", " : "", lists_of(&node->memory.levels[i].collisions));
     }
     ck_assert_str_eq(text, expected);
 }
@@ -153,14 +139,11 @@ TEST(cores_of_different_caches_are_told_apart_by_sysfs)
 {
     const char *root = scratch_folder();
     put_smt_machine(root);
-    const char *small[] = {"2", "3", "6", "7"};
+    const int small[] = {2, 3, 6, 7};
     for (size_t i = 0; i < 4; i++) {
-        char path[128];
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%s/cache/index0/size", small[i]);
-        put_file(root, path, "48K\n");
-        snprintf(path, sizeof path,
-                 "/sys/devices/system/cpu/cpu%s/cache/index0/ways_of_associativity", small[i]);
-        put_file(root, path, "12\n");
+        const char *cache = formatted("/sys/devices/system/cpu/cpu%d/cache/index0", small[i]);
+        put_file(root, formatted("%s/size", cache), "48K\n");
+        put_file(root, formatted("%s/ways_of_associativity", cache), "12\n");
     }
     put_file(root, "/sys/devices/cpu_atom/cpus", "0-1,4-5\n");
     put_file(root, "/sys/devices/cpu_core/cpus", "2-3,6-7\n");
@@ -257,14 +240,10 @@ static void put_clusters(const char *root, const char *file, const char *low, co
 {
     put_file(root, "/sys/devices/system/cpu/online", "0-7\n");
     for (unsigned pu = 0; pu < 8; pu++) {
-        char path[128], own[16];
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/core_cpus_list", pu);
-        snprintf(own, sizeof own, "%u\n", pu);
-        put_file(root, path, own);
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/package_cpus_list", pu);
-        put_file(root, path, "0-7\n");
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", pu, file);
-        put_file(root, path, pu < 4 ? low : high);
+        const char *folder = formatted("/sys/devices/system/cpu/cpu%u/topology", pu);
+        put_file(root, formatted("%s/core_cpus_list", folder), formatted("%u\n", pu));
+        put_file(root, formatted("%s/package_cpus_list", folder), "0-7\n");
+        put_file(root, formatted("%s/%s", folder, file), pu < 4 ? low : high);
     }
 }
 
@@ -307,10 +286,8 @@ static const struct odd {
 
 TEST(odd_machines_give_valid_profiles, .loops = sizeof odd_machines / sizeof *odd_machines)
 {
-    char path[256];
     const struct odd *odd = &odd_machines[_i];
-    snprintf(path, sizeof path, FIXTURES "/topologies/%s.xml", odd->name);
-    struct servet_profile *p = from_hwloc(path);
+    struct servet_profile *p = from_hwloc(formatted(FIXTURES "/topologies/%s.xml", odd->name));
     ck_assert_uint_eq(only_class(p)->pus.count, odd->pus);
     ck_assert_uint_eq(only_class(p)->cache_count, odd->caches);
     ck_assert_uint_eq(only_class(p)->numa_count, odd->numa);
@@ -357,15 +334,13 @@ TEST(a_device_is_listed_once_with_its_card_and_its_place)
     ck_assert_uint_eq(node->device_count, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < node->device_count; i++) {
         const struct profile_device *device = &node->devices[i];
-        char *pus = profile_set_text(&device->pus);
         ck_assert_str_eq(device->name, expected[i].name);
         ck_assert_int_eq(device->kind, expected[i].kind);
         ck_assert_pstr_eq(device->uuid, expected[i].uuid);
-        ck_assert_str_eq(pus, expected[i].pus);
+        ck_assert_str_eq(list_of(&device->pus), expected[i].pus);
         ck_assert_uint_eq(device->number, expected[i].number);
         ck_assert_uint_eq(device->card, expected[i].card);
         ck_assert_uint_eq(device->numa_node, expected[i].node);
-        free(pus);
     }
     ck_assert_str_eq(node->devices[3].aliases, "opencl0d1 nvml0");
     ck_assert_str_eq(node->devices[1].model, "Aldebaran");
@@ -395,14 +370,12 @@ TEST(memory_of_a_gpu_is_no_numa_node_of_a_pu)
 /* One PU, and functions on a PCI bus: their class, vendor and device in order, from bus 41 on. */
 static const char *put_functions(const char *const *types, size_t count)
 {
-    char text[4096] = "";
-    for (size_t i = 0, used = 0; i < count; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used,
-                                 "<object type=\"PCIDev\" gp_index=\"9%zu\" "
-                                 "pci_busid=\"0000:%zx:00.0\" pci_type=\"%s [0:0] 00\">"
-                                 "<object type=\"OSDev\" gp_index=\"8%zu\" name=\"card%zu\" "
-                                 "osdev_type=\"1\"/></object>",
-                                 i, 0x41 + i, types[i], i, i);
+    const char *text = "";
+    for (size_t i = 0; i < count; i++) {
+        text = formatted("%s<object type=\"PCIDev\" gp_index=\"9%zu\" pci_busid=\"0000:%zx:00.0\" "
+                         "pci_type=\"%s [0:0] 00\"><object type=\"OSDev\" gp_index=\"8%zu\" "
+                         "name=\"card%zu\" osdev_type=\"1\"/></object>",
+                         text, i, 0x41 + i, types[i], i, i);
     }
     return scratch_file(
         "gpus.xml",
@@ -456,12 +429,10 @@ TEST(drivers_name_the_gpus_that_hwloc_cannot)
     put_file(root, "/proc/driver/nvidia/capabilities/gpu1/mig/gi9/ci1/access", "");
     put_file(root, "/sys/class/kfd/kfd/topology/nodes/0/properties", "simd_count 0\n");
     for (int part = 1; part <= 2; part++) {
-        char file[96], text[128];
-        snprintf(file, sizeof file, "/sys/class/kfd/kfd/topology/nodes/%d/properties", part);
-        snprintf(text, sizeof text,
-                 "simd_count 304\nlocation_id %d\ndomain 0\nunique_id 7\ndrm_render_minor %d\n",
-                 0x4300 + part - 1, 127 + part);
-        put_file(root, file, text);
+        put_file(root, formatted("/sys/class/kfd/kfd/topology/nodes/%d/properties", part),
+                 formatted("simd_count 304\nlocation_id %d\ndomain 0\nunique_id 7\n"
+                           "drm_render_minor %d\n",
+                           0x4300 + part - 1, 127 + part));
     }
     struct servet_profile *profile = from_hwloc(put_functions(types, 3));
     struct sysfs fs = {.root = root};

@@ -28,10 +28,9 @@ static void put_cache(const char *root, int pu, int index, const char *const val
     static const char *const names[] = {
         "level", "type", "size", "shared_cpu_list", "coherency_line_size", "ways_of_associativity"};
     for (int i = 0; i < 6; i++) {
-        char path[128];
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", pu, index,
-                 names[i]);
-        put_file(root, path, values[i]);
+        put_file(root,
+                 formatted("/sys/devices/system/cpu/cpu%d/cache/index%d/%s", pu, index, names[i]),
+                 values[i]);
     }
 }
 
@@ -52,15 +51,11 @@ void put_smt_machine(const char *root)
              "model name\t: Test CPU\n\nprocessor\t: 1\nmodel name\t: Other\n");
     for (int pu = 0; pu < 8; pu++) {
         int core = pu % 4, package = core / 2;
-        char siblings[16], path[128];
+        const char *folder = formatted("/sys/devices/system/cpu/cpu%d/topology", pu);
+        const char *siblings = formatted("%d,%d\n", core, core + 4);
         const char *neighbours = package ? "2-3,6-7\n" : "0-1,4-5\n";
-        snprintf(siblings, sizeof siblings, "%d,%d\n", core, core + 4);
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
-                 pu);
-        put_file(root, path, siblings);
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/core_siblings_list",
-                 pu);
-        put_file(root, path, neighbours);
+        put_file(root, formatted("%s/thread_siblings_list", folder), siblings);
+        put_file(root, formatted("%s/core_siblings_list", folder), neighbours);
         put_cache(root, pu, 0,
                   (const char *const[]){"1\n", "Data\n", "32K\n", siblings, "64\n", "8\n"});
         put_cache(root, pu, 1,
