@@ -162,156 +162,145 @@ static void measure(struct nested *m, struct random *random)
     }
 }
 
-static void number_as_they_are(struct nested *m)
+static struct nested m;
+
+static void number_as_they_are(void)
 {
-    for (uint32_t i = 0; i < m->pus; i++) {
-        m->number[i] = i;
+    for (uint32_t i = 0; i < m.pus; i++) {
+        m.number[i] = i;
     }
+}
+
+/* The machine, numbered and measured as it is. */
+static void make(struct nested machine, uint64_t seed)
+{
+    m = machine;
+    number_as_they_are();
+    measure(&m, &(struct random){seed});
 }
 
 /* Sizes, times and numbering from ranges, not from a list. */
-static void draw(struct nested *m, uint64_t seed)
+static void draw(uint64_t seed)
 {
     struct random random = {seed};
-    *m = (struct nested){.levels = 1 + (size_t)(3.99 * random_unit(&random)), .pus = 1};
-    m->within = 0.06 * random_unit(&random);
+    m = (struct nested){.levels = 1 + (size_t)(3.99 * random_unit(&random)), .pus = 1};
+    m.within = 0.06 * random_unit(&random);
     double seconds = 5e-9 * (1 + random_unit(&random));
-    for (size_t l = 0; l < m->levels; l++) {
-        size_t most = m->levels == 1 ? 64 : l == 0 ? 2 : l + 1 == m->levels ? 4 : 6;
-        m->size[l] = 2 + (size_t)((double)(most - 1) * 0.999 * random_unit(&random));
-        m->pus *= m->size[l];
-        m->seconds[l] = seconds;
+    for (size_t l = 0; l < m.levels; l++) {
+        size_t most = m.levels == 1 ? 64 : l == 0 ? 2 : l + 1 == m.levels ? 4 : 6;
+        m.size[l] = 2 + (size_t)((double)(most - 1) * 0.999 * random_unit(&random));
+        m.pus *= m.size[l];
+        m.seconds[l] = seconds;
         seconds *= 1.5 + 4 * random_unit(&random);
     }
-    number_as_they_are(m);
+    number_as_they_are();
     if (seed % 3 == 0) {
-        random_shuffle(&random, m->number, m->pus, sizeof *m->number);
+        random_shuffle(&random, m.number, m.pus, sizeof *m.number);
     } else if (seed % 3 == 1) { /* siblings half the machine apart */
-        for (size_t i = 0; i < m->pus; i++) {
-            m->number[i] =
-                (uint32_t)(i % (m->pus / m->size[0]) * m->size[0] + i / (m->pus / m->size[0]));
+        for (size_t i = 0; i < m.pus; i++) {
+            m.number[i] = (uint32_t)(i % (m.pus / m.size[0]) * m.size[0] + i / (m.pus / m.size[0]));
         }
     }
-    measure(m, &random);
+    measure(&m, &random);
 }
 
-static size_t layers_of(struct nested *m)
+static size_t layers_of(void)
 {
-    ck_assert_int_eq(probe_layers_of_pairs(m->pus, m->of, 0.01, m->found, &clusters), 0);
+    ck_assert_int_eq(probe_layers_of_pairs(m.pus, m.of, 0.01, m.found, &clusters), 0);
     return clusters.count;
 }
 
-static bool layers_are_found(struct nested *m)
+static bool layers_are_found(void)
 {
-    bool right = layers_of(m) == m->levels;
-    for (size_t k = 0; k < probe_pair_count(m->pus) && right; k++) {
-        right = m->found[k] == m->truth[k];
+    bool right = layers_of() == m.levels;
+    for (size_t k = 0; k < probe_pair_count(m.pus) && right; k++) {
+        right = m.found[k] == m.truth[k];
     }
     return right;
 }
 
 TEST(groups_are_layers_however_few_pairs_they_have)
 {
-    static struct nested m;
     enum { MACHINES = 100 };
     size_t right = 0;
     for (uint64_t seed = 1; seed <= MACHINES; seed++) {
-        draw(&m, seed);
-        right += layers_are_found(&m);
+        draw(seed);
+        right += layers_are_found();
     }
     ck_assert_msg(right >= 97, "%zu of %d", right, MACHINES);
 }
 
 /* 68 cores of two threads: their siblings are 0.7 % of the pairs. */
-static void draw_siblings(struct nested *m)
-{
-    struct random random = {5};
-    *m = (struct nested){
-        .levels = 2, .pus = 136, .size = {2, 68}, .seconds = {8e-9, 40e-9}, .within = 0.05};
-    number_as_they_are(m);
-    measure(m, &random);
-}
+static const struct nested siblings = {
+    .levels = 2, .pus = 136, .size = {2, 68}, .seconds = {8e-9, 40e-9}, .within = 0.05};
 
 TEST(siblings_of_many_cores_stay_a_layer)
 {
-    static struct nested m;
-    draw_siblings(&m);
-    ck_assert(layers_are_found(&m));
+    make(siblings, 5);
+    ck_assert(layers_are_found());
 }
 
 /* A clock that counts in steps of 5 ns. */
 TEST(steps_of_a_clock_make_no_layers)
 {
-    static struct nested m;
-    draw_siblings(&m);
+    make(siblings, 5);
     for (size_t k = 0; k < probe_pair_count(m.pus); k++) {
         m.of[k] = m.truth[k] > 0 ? m.of[k] : k % 3 ? 10e-9 : 5e-9;
     }
-    ck_assert(layers_are_found(&m));
+    ck_assert(layers_are_found());
 }
 
 TEST(single_odd_pairs_make_no_layer)
 {
-    static struct nested m;
-    draw_siblings(&m);
+    make(siblings, 5);
     m.of[probe_pair_index(m.pus, 3, 70)] *= 3;
     m.of[probe_pair_index(m.pus, 9, 90)] *= 8;
-    ck_assert_uint_eq(layers_of(&m), 2);
+    ck_assert_uint_eq(layers_of(), 2);
 }
 
 /* The other threads of their cores are offline. */
 TEST(one_pair_that_is_clearly_nearer_is_a_layer)
 {
-    static struct nested m;
     for (size_t pus = 8; pus <= 32; pus *= 2) {
-        struct random random = {9};
-        m = (struct nested){.levels = 1, .pus = pus, .size = {pus}, .seconds = {20e-9}};
-        number_as_they_are(&m);
-        measure(&m, &random);
+        make((struct nested){.levels = 1, .pus = pus, .size = {pus}, .seconds = {20e-9}}, 9);
         size_t pair = probe_pair_index(pus, 1, 3);
         m.of[pair] /= 2.5;
-        ck_assert_uint_eq(layers_of(&m), 2);
+        ck_assert_uint_eq(layers_of(), 2);
         ck_assert_uint_eq(m.found[pair], 0);
         m.of[pair] *= 2; /* a fourth is too little to separate groups */
-        ck_assert_uint_eq(layers_of(&m), 1);
+        ck_assert_uint_eq(layers_of(), 1);
     }
 }
 
 TEST(a_disturbed_pair_is_of_the_layer_of_its_kind)
 {
-    static struct nested m;
-    draw_siblings(&m);
+    make(siblings, 5);
     m.of[probe_pair_index(m.pus, 6, 7)] *= 3.2; /* one pair of siblings */
-    ck_assert(layers_are_found(&m));
-    struct random random = {11};
-    m = (struct nested){.levels = 1, .pus = 4, .size = {4}, .seconds = {20e-9}};
-    number_as_they_are(&m);
-    measure(&m, &random);
+    ck_assert(layers_are_found());
+    make((struct nested){.levels = 1, .pus = 4, .size = {4}, .seconds = {20e-9}}, 11);
     m.of[probe_pair_index(m.pus, 0, 2)] *= 3;
-    ck_assert_uint_eq(layers_of(&m), 1);
+    ck_assert_uint_eq(layers_of(), 1);
 }
 
 /* Groups of 23 and of 25, as where part of a machine is offline. */
 TEST(disturbed_pairs_of_unequal_groups_make_no_layer)
 {
-    static struct nested m;
     struct random random = {13};
     m = (struct nested){
         .levels = 2, .pus = 48, .size = {25, 2}, .seconds = {60e-9, 170e-9}, .within = 0.05};
-    number_as_they_are(&m);
+    number_as_they_are();
     for (uint32_t i = 23; i < m.pus; i++) {
         m.number[i] = i + 2;
     }
     measure(&m, &random);
     m.of[probe_pair_index(m.pus, 3, 11)] = m.of[probe_pair_index(m.pus, 30, 44)] = 80e-9;
     m.of[probe_pair_index(m.pus, 5, 19)] = m.of[probe_pair_index(m.pus, 27, 41)] = 105e-9;
-    ck_assert(layers_are_found(&m));
+    ck_assert(layers_are_found());
 }
 
 /* Distances on a line: they divide the PUs into no groups, and differ by less than layers do. */
 TEST(values_without_groups_are_told_apart_only_where_they_are_far_apart)
 {
-    static struct nested m;
     for (int far = 0; far <= 1; far++) {
         m.pus = 32;
         for (size_t i = 0; i < m.pus; i++) {
@@ -319,6 +308,6 @@ TEST(values_without_groups_are_told_apart_only_where_they_are_far_apart)
                 m.of[probe_pair_index(m.pus, i, j)] = j - i < 12 ? 1 : far ? 1.6 : 1.25;
             }
         }
-        ck_assert_uint_eq(layers_of(&m), far ? 2 : 1);
+        ck_assert_uint_eq(layers_of(), far ? 2 : 1);
     }
 }

@@ -66,16 +66,35 @@ static size_t at(uint64_t size)
     return i;
 }
 
-/* A flat curve, that rises by `factor` after each of the sizes. */
-static void draw(const uint64_t *after, const double *factor, size_t count)
+/* A flat curve, that rises behind some sizes by a factor. */
+struct rise {
+    double kib, factor;
+};
+
+static void draw(const struct rise *rises, size_t count)
 {
     for (size_t i = 0; i < POINTS; i++) {
         bytes[i] = i < 10 ? (double)(4 * KIB << i) : (double)(MIB * (i - 7));
         seconds[i] = 1;
         for (size_t k = 0; k < count; k++) {
-            seconds[i] *= bytes[i] > (double)after[k] ? factor[k] : 1;
+            seconds[i] *= bytes[i] > rises[k].kib * KIB ? rises[k].factor : 1;
         }
     }
+}
+
+#define DRAW(...)                                                                                  \
+    draw((const struct rise[]){__VA_ARGS__},                                                       \
+         sizeof((const struct rise[]){__VA_ARGS__}) / sizeof(struct rise))
+
+/* "32 512 6144": the sizes in KiB that are found. */
+static void expect_sizes(const struct cache_curve *of, const char *expected)
+{
+    const size_t count = probe_cache_paper_infer(of, sizes);
+    const char *text = "";
+    for (size_t i = 0; i < count; i++) {
+        text = formatted("%s%s%d", text, i ? " " : "", (int)(sizes[i] / KIB));
+    }
+    ck_assert_str_eq(text, expected);
 }
 
 /* P(1 + X > K), X ~ B(NP - 1, K PS / CS), summed up term by term. */
@@ -102,62 +121,45 @@ static void conflict(size_t first, size_t last, double size, double ways)
 TEST(the_first_peak_is_the_l1)
 {
     /* a slight rise before it, and one behind it that has not come down yet */
-    const uint64_t after[] = {16 * KIB, 32 * KIB, 64 * KIB};
-    const double factor[] = {1.1, 3, 1.3};
-    draw(after, factor, 3);
-    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 1);
-    ck_assert_uint_eq(sizes[0], 32 * KIB);
+    DRAW({16, 1.1}, {32, 3}, {64, 1.3});
+    expect_sizes(&curve, "32");
 }
 
 TEST(a_peak_of_one_size_is_a_level_of_that_size)
 {
-    const uint64_t after[] = {32 * KIB, 512 * KIB, 6 * MIB};
-    const double factor[] = {3, 2, 1.5};
-    draw(after, factor, 3);
-    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 3);
-    ck_assert_uint_eq(sizes[1], 512 * KIB);
-    ck_assert_uint_eq(sizes[2], 6 * MIB);
-    const uint64_t between[] = {8 * KIB, 32 * KIB}; /* a size that the model is not tried with */
-    draw(between, factor, 2);
-    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 2);
-    ck_assert_uint_eq(sizes[1], 32 * KIB);
+    DRAW({32, 3}, {512, 2}, {6 * 1024, 1.5});
+    expect_sizes(&curve, "32 512 6144");
+    DRAW({8, 3}, {32, 2}); /* a size that the model is not tried with */
+    expect_sizes(&curve, "8 32");
 }
 
 /* Paper: "the estimate analyzing the [256KB,4MB] range is 2MB", where the highest gradient says 1
  * MiB; and 12 MiB of a rise as wide as from 3 to 14 MiB. */
 TEST(a_wide_peak_is_held_against_the_binomial_model)
 {
-    const uint64_t after = 16 * KIB;
-    const double factor = 3;
-    draw(&after, &factor, 1);
+    DRAW({16, 3});
     conflict(at(256 * KIB), at(4 * MIB), 2.0 * MIB, 8);
-    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 2);
-    ck_assert_uint_eq(sizes[1], 2 * MIB);
-    draw(&after, &factor, 1);
+    expect_sizes(&curve, "16 2048");
+    DRAW({16, 3});
     conflict(at(3 * MIB), at(32 * MIB), 12.0 * MIB, 16);
-    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 2);
-    ck_assert_uint_eq(sizes[1], 12 * MIB);
+    expect_sizes(&curve, "16 12288");
 }
 
 TEST(a_rise_up_to_the_largest_size_is_one_too)
 {
-    const uint64_t after = 16 * KIB;
-    const double factor = 3;
-    draw(&after, &factor, 1);
+    DRAW({16, 3});
     for (size_t i = at(26 * MIB); i < POINTS; i++) {
         seconds[i] = seconds[i - 1] * 1.1; /* no peak, but above 1 */
     }
     ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 2);
     ck_assert_uint_gt(sizes[1], 24 * MIB);
     seconds[POINTS - 1] = seconds[POINTS - 2]; /* not up to the largest */
-    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 1);
+    expect_sizes(&curve, "16");
 }
 
 TEST(two_peaks_that_never_come_to_rest_are_two_levels)
 {
-    const uint64_t after[] = {16 * KIB, 1 * MIB, 2 * MIB, 3 * MIB, 6 * MIB, 7 * MIB};
-    const double factor[] = {3, 1.4, 1.3, 1.02, 1.4, 1.3};
-    draw(after, factor, 6);
+    DRAW({16, 3}, {1024, 1.4}, {2048, 1.3}, {3072, 1.02}, {6144, 1.4}, {7168, 1.3});
     ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 3);
     ck_assert_uint_lt(sizes[1], 4 * MIB);
     ck_assert_uint_gt(sizes[2], 4 * MIB);
@@ -170,12 +172,11 @@ TEST(a_peak_that_falls_on_its_way_up_is_one_level)
                                   130.2, 159.2, 171.1, 193.4, 197.5, 200.9};
     struct cache_curve large_pages = curve;
     large_pages.page_bytes = 16 * KIB;
-    draw((const uint64_t[]){16 * KIB}, (const double[]){3}, 1);
+    DRAW({16, 3});
     for (size_t i = at(4 * MIB), k = 0; i < POINTS; i++, k += k + 1 < sizeof rise / sizeof *rise) {
         seconds[i] *= rise[k] / rise[0];
     }
-    ck_assert_uint_eq(probe_cache_paper_infer(&large_pages, sizes), 2);
-    ck_assert_uint_eq(sizes[1], 9 * MIB);
+    expect_sizes(&large_pages, "16 9216");
 }
 
 /* -- Section IV-A: what the paper found, on the simulated machines -- */

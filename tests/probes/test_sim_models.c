@@ -12,17 +12,13 @@ static const double l1_s = 1e-9, l2_s = 1e-8, memory_s = 1e-7;
 
 static struct machine machine;
 
-#define MACHINE(fields, caches, more)                                                              \
-    "{\"servet_machine\": 1, \"pus\": \"0-1\", " fields "\"caches\": [" caches                     \
-    "], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}" more "}"
-#define CONTIGUOUS "\"page_mapping\": \"contiguous\", "
+#define MACHINE(fields, caches, more) "'pus': '0-1', " fields "'caches': [" caches "]" more
+#define CONTIGUOUS "'page_mapping': 'contiguous', "
 #define L1(fields)                                                                                 \
-    "{\"level\": 1, \"size_bytes\": 16384, \"ways\": 4, \"seconds\": 1e-9, \"policy\": "           \
-    "\"lru\"" fields "}"
-#define L2(fields)                                                                                 \
-    ", {\"level\": 2, \"size_bytes\": 65536, \"ways\": 8, \"seconds\": 1e-8" fields "}"
-#define POLICY(name) L2(", \"policy\": \"" name "\"")
-#define SHARED ", \"groups\": [\"0-1\"]"
+    "{'level': 1, 'size_bytes': 16384, 'ways': 4, 'seconds': 1e-9, 'policy': 'lru'" fields "}"
+#define L2(fields) ", {'level': 2, 'size_bytes': 65536, 'ways': 8, 'seconds': 1e-8" fields "}"
+#define POLICY(name) L2(", 'policy': '" name "'")
+#define SHARED ", 'groups': ['0-1']"
 
 static double chase(struct machine_traversal what)
 {
@@ -71,17 +67,22 @@ TEST(policies_keep_more_or_less_of_a_cycle_that_does_not_fit)
     ck_assert_double_lt(adaptive, 0.6 * lru);
 }
 
+static struct sim_cache cache_of(uint32_t ways, uint32_t sets, enum sim_policy policy)
+{
+    return (struct sim_cache){.level = 1,
+                              .ways = ways,
+                              .line_bytes = 64,
+                              .slices = 1,
+                              .size_bytes = UINT64_C(64) * sets * ways,
+                              .sets = sets,
+                              .policy = policy};
+}
+
 /* The line that the second of two misses evicts from a full set of eight: the next oldest, or what
  * the tree points at, which is in the other half than the line that came last. */
 static uint64_t second_victim(enum sim_policy policy)
 {
-    const struct sim_cache kind = {.level = 1,
-                                   .ways = 8,
-                                   .line_bytes = 64,
-                                   .slices = 1,
-                                   .size_bytes = 512,
-                                   .sets = 1,
-                                   .policy = policy};
+    const struct sim_cache kind = cache_of(8, 1, policy);
     FREED_BY(probe_sim_ways_free) struct sim_ways ways = {0};
     probe_sim_ways_clear(&ways, &kind, 1);
     uint32_t slot = probe_sim_ways_reserve(&ways, 1);
@@ -112,13 +113,7 @@ static bool visit(struct sim_ways *ways, uint32_t slot, uint64_t line)
 /* Lines that come in before the first of a full set, hit just now, is evicted. */
 static size_t outlasts(enum sim_policy policy, uint32_t seed)
 {
-    const struct sim_cache kind = {.level = 1,
-                                   .ways = 8,
-                                   .line_bytes = 64,
-                                   .slices = 1,
-                                   .size_bytes = 512,
-                                   .sets = 1,
-                                   .policy = policy};
+    const struct sim_cache kind = cache_of(8, 1, policy);
     FREED_BY(probe_sim_ways_free) struct sim_ways ways = {0};
     probe_sim_ways_clear(&ways, &kind, seed);
     uint32_t slot = probe_sim_ways_reserve(&ways, 1);
@@ -145,13 +140,7 @@ TEST(an_age_tells_a_line_that_was_hit_from_one_that_came_in)
 static double ages_miss(uint32_t count, uint32_t lines)
 {
     enum { SETS = 256, WARM_TURNS = 16, TURNS = 16 };
-    const struct sim_cache kind = {.level = 2,
-                                   .ways = count,
-                                   .line_bytes = 64,
-                                   .slices = 1,
-                                   .size_bytes = UINT64_C(64) * SETS * count,
-                                   .sets = SETS,
-                                   .policy = SIM_AGED};
+    const struct sim_cache kind = cache_of(count, SETS, SIM_AGED);
     FREED_BY(probe_sim_ways_free) struct sim_ways ways = {0};
     size_t misses = 0;
     probe_sim_ways_clear(&ways, &kind, 7);
@@ -195,8 +184,7 @@ TEST(a_cache_of_victims_adds_to_the_level_before_it)
     const size_t bytes = 72 * KIB; /* 64 KiB do not hold it, 16 and 64 do */
     double filled = load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), bytes);
     double victim =
-        load(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\", \"inclusion\": \"victim\""), ""),
-             bytes);
+        load(MACHINE(CONTIGUOUS, L1("") L2(", 'policy': 'lru', 'inclusion': 'victim'"), ""), bytes);
     ck_assert_double_gt(filled, 0.5 * memory_s);
     ck_assert_double_lt(victim, 0.3 * memory_s);
 }
@@ -206,12 +194,12 @@ TEST(a_cache_of_victims_adds_to_the_level_before_it)
 TEST(an_inclusive_cache_takes_lines_from_the_level_before)
 {
 #define L3(fields)                                                                                 \
-    ", {\"level\": 3, \"size_bytes\": 65536, \"ways\": 8, \"seconds\": 2e-8, \"policy\": "         \
-    "\"lru\"" fields "}"
+    ", {'level': 3, 'size_bytes': 65536, 'ways': 8, 'seconds': 2e-8, 'policy': "                   \
+    "'lru'" fields "}"
     double filled = load(MACHINE(CONTIGUOUS, L1("") POLICY("adaptive") L3(""), ""), 72 * KIB);
-    double inclusive = load(
-        MACHINE(CONTIGUOUS, L1("") POLICY("adaptive") L3(", \"inclusion\": \"inclusive\""), ""),
-        72 * KIB);
+    double inclusive =
+        load(MACHINE(CONTIGUOUS, L1("") POLICY("adaptive") L3(", 'inclusion': 'inclusive'"), ""),
+             72 * KIB);
     ck_assert_double_gt(inclusive, 1.2 * filled);
 }
 
@@ -230,9 +218,8 @@ static double together(const char *text)
 
 TEST(those_who_share_a_cache_disturb_one_another)
 {
-    assert_near(together(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\"" SHARED), "")),
-                memory_s);
-    ck_assert_double_lt(together(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\""), "")),
+    assert_near(together(MACHINE(CONTIGUOUS, L1("") L2(", 'policy': 'lru'" SHARED), "")), memory_s);
+    ck_assert_double_lt(together(MACHINE(CONTIGUOUS, L1("") L2(", 'policy': 'lru'"), "")),
                         1.1 * l2_s);
 }
 
@@ -240,15 +227,15 @@ TEST(those_who_share_a_cache_disturb_one_another)
 TEST(pages_fall_where_the_mapping_says)
 {
     const size_t bytes = 64 * KIB;
-#define BIG(fields) L1("") L2(", \"policy\": \"lru\"" fields)
-    double random = load(MACHINE("\"page_mapping\": \"random\", ", BIG(""), ""), bytes);
+#define BIG(fields) L1("") L2(", 'policy': 'lru'" fields)
+    double random = load(MACHINE("'page_mapping': 'random', ", BIG(""), ""), bytes);
     double large =
-        load(MACHINE("\"page_mapping\": \"random\", \"page_bytes\": 65536, ", BIG(""), ""), bytes);
-    double coloured = load(MACHINE("\"page_mapping\": \"coloured\", ", BIG(""), ""), bytes);
+        load(MACHINE("'page_mapping': 'random', 'page_bytes': 65536, ", BIG(""), ""), bytes);
+    double coloured = load(MACHINE("'page_mapping': 'coloured', ", BIG(""), ""), bytes);
     double contiguous = load(MACHINE(CONTIGUOUS, BIG(""), ""), bytes);
-    double virtual = load(
-        MACHINE("\"page_mapping\": \"random\", ", BIG(", \"indexing\": \"virtual\""), ""), bytes);
-    double sliced = load(MACHINE(CONTIGUOUS, BIG(", \"slices\": 4"), ""), bytes);
+    double virtual = load(MACHINE("'page_mapping': 'random', ", BIG(", 'indexing': 'virtual'"), ""),
+                          bytes);
+    double sliced = load(MACHINE(CONTIGUOUS, BIG(", 'slices': 4"), ""), bytes);
     ck_assert_double_gt(random, 1.5 * l2_s);
     ck_assert_double_lt(large, 1.1 * l2_s);
     ck_assert_double_lt(coloured, 1.1 * l2_s);
@@ -263,7 +250,7 @@ TEST(pages_fall_where_the_mapping_says)
 TEST(pages_side_by_side_lie_where_the_seed_says)
 {
     struct machine_traversal what = {.bytes = 64 * KIB};
-    open_machine_with(&machine, 1, "%s", MACHINE(CONTIGUOUS, BIG(", \"slices\": 4"), ""));
+    open_machine_with(&machine, 1, "%s", MACHINE(CONTIGUOUS, BIG(", 'slices': 4"), ""));
     const double here = chase(what);
     ck_assert_double_eq(chase(what), here);
     unsigned elsewhere = 0;
@@ -276,20 +263,19 @@ TEST(pages_side_by_side_lie_where_the_seed_says)
 
 TEST(huge_pages_spare_the_cache_and_the_tlb)
 {
-    open_machine_with(&machine, 1, "%s",
-                      MACHINE("\"page_mapping\": \"random\", \"huge_page_bytes\": 2097152, ",
-                              L1("") POLICY("lru"),
-                              ", \"tlbs\": [{\"entries\": 8, \"seconds\": 2e-9}, {\"entries\": 12, "
-                              "\"seconds\": 5e-8}]"));
+    open_machine_with(
+        &machine, 1, "%s",
+        MACHINE("'page_mapping': 'random', 'huge_page_bytes': 2097152, ", L1("") POLICY("lru"),
+                ", 'tlbs': [{'entries': 8, 'seconds': 2e-9}, {'entries': 12, 'seconds': 5e-8}]"));
     struct machine_traversal what = {.bytes = 64 * KIB};
     double ordinary = chase(what);
     what.pages = MACHINE_PAGES_HUGE;
     assert_near(chase(what), l2_s);
     ck_assert_double_gt(ordinary, l2_s + 5e-8 * 0.5);
     probe_machine_close(&machine);
-    const char *tlb = MACHINE(
-        CONTIGUOUS, L1("") POLICY("lru"),
-        ", \"tlbs\": [{\"entries\": 8, \"seconds\": 2e-9}, {\"entries\": 12, \"seconds\": 5e-8}]");
+    const char *tlb =
+        MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
+                ", 'tlbs': [{'entries': 8, 'seconds': 2e-9}, {'entries': 12, 'seconds': 5e-8}]");
     assert_near(load(tlb, 16 * KIB), l1_s);
     ck_assert_double_gt(load(tlb, 40 * KIB),
                         load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), 40 * KIB) + 1e-10);
@@ -301,7 +287,7 @@ TEST(huge_pages_may_be_larger_than_any_colour_is_apart)
 {
     open_machine_with(
         &machine, 1,
-        MACHINE("\"huge_page_bytes\": 536870912, \"page_mapping\": \"coloured\", ", L1(""), ""));
+        MACHINE("'huge_page_bytes': 536870912, 'page_mapping': 'coloured', ", L1(""), ""));
     assert_near(chase((struct machine_traversal){.bytes = 8 * KIB, .pages = MACHINE_PAGES_HUGE}),
                 l1_s);
     probe_machine_close(&machine);
@@ -310,9 +296,9 @@ TEST(huge_pages_may_be_larger_than_any_colour_is_apart)
 /* Four lines of four pages that an L1 of four ways and a TLB of eight entries both hold. */
 TEST(a_tlb_counts_the_pages_that_are_visited)
 {
-    open_machine_with(&machine, 1, "%s",
-                      MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
-                              ", \"tlbs\": [{\"entries\": 8, \"seconds\": 5e-8}]"));
+    open_machine_with(
+        &machine, 1, "%s",
+        MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", 'tlbs': [{'entries': 8, 'seconds': 5e-8}]"));
     assert_near(chase((struct machine_traversal){.bytes = 64 * KIB, .stride_bytes = 16 * KIB}),
                 l1_s);
 }
@@ -320,9 +306,9 @@ TEST(a_tlb_counts_the_pages_that_are_visited)
 /* Four loads to a page, of which one can miss the TLB. */
 TEST(a_stride_misses_the_tlb_once_in_a_page)
 {
-    open_machine_with(&machine, 1, "%s",
-                      MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
-                              ", \"tlbs\": [{\"entries\": 8, \"seconds\": 4e-8}]"));
+    open_machine_with(
+        &machine, 1, "%s",
+        MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", 'tlbs': [{'entries': 8, 'seconds': 4e-8}]"));
     assert_near(chase((struct machine_traversal){
                     .bytes = 64 * KIB, .stride_bytes = 1024, .order = MACHINE_STRIDE}),
                 l2_s + 1e-8);
@@ -334,7 +320,7 @@ TEST(a_prefetcher_follows_strides_but_no_chase)
         .bytes = 1 * MIB, .stride_bytes = 1024, .order = MACHINE_STRIDE};
     open_machine_with(
         &machine, 1, "%s",
-        MACHINE(CONTIGUOUS "\"prefetched_stride_bytes\": 1024, ", L1("") POLICY("lru"), ""));
+        MACHINE(CONTIGUOUS "'prefetched_stride_bytes': 1024, ", L1("") POLICY("lru"), ""));
     ck_assert_double_lt(chase(what), 0.5 * memory_s);
     what.stride_bytes = 2048;
     assert_near(chase(what), memory_s);
@@ -345,16 +331,13 @@ TEST(a_prefetcher_follows_strides_but_no_chase)
 
 TEST(noise_is_what_is_described)
 {
-#define NOISY(noise) MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", \"noise\": {" noise "}")
-    ck_assert_double_gt(
-        load(NOISY("\"neighbour_probability\": 1, \"neighbour_lines\": 0.3"), 60 * KIB),
-        1.2 * l2_s);
-    assert_near(load(NOISY("\"neighbour_probability\": 1, \"neighbour_lines\": 0.3"), 12 * KIB),
-                l1_s);
-    ck_assert_double_gt(load(NOISY("\"sibling_probability\": 1, \"sibling_lines\": 0.3"), 15 * KIB),
+#define NOISY(noise) MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", 'noise': {" noise "}")
+    ck_assert_double_gt(load(NOISY("'neighbour_probability': 1, 'neighbour_lines': 0.3"), 60 * KIB),
+                        1.2 * l2_s);
+    assert_near(load(NOISY("'neighbour_probability': 1, 'neighbour_lines': 0.3"), 12 * KIB), l1_s);
+    ck_assert_double_gt(load(NOISY("'sibling_probability': 1, 'sibling_lines': 0.3"), 15 * KIB),
                         1.2 * l1_s);
-    open_machine_with(&machine, 1, "%s",
-                      NOISY("\"outlier_probability\": 0.2, \"outlier_factor\": 4"));
+    open_machine_with(&machine, 1, "%s", NOISY("'outlier_probability': 0.2, 'outlier_factor': 4"));
     size_t outliers = 0, trials = 200;
     for (size_t i = 0; i < trials; i++) {
         double seconds = chase((struct machine_traversal){.bytes = 4 * KIB});
@@ -370,9 +353,8 @@ TEST(a_network_switches_protocol_at_the_eager_size)
     open_machine_with(
         &machine, 1, "%s",
         MACHINE(CONTIGUOUS, L1(""),
-                ", \"layers\": [{\"name\": \"node\", \"groups\": [\"0-1\"], \"seconds\": "
-                "1e-6, \"bytes_per_s\": 1e10, "
-                "\"eager_bytes\": 8192, \"rendezvous_seconds\": 5e-6}]"));
+                ", 'layers': [{'name': 'node', 'groups': ['0-1'], 'seconds': 1e-6, 'bytes_per_s': "
+                "1e10, 'eager_bytes': 8192, 'rendezvous_seconds': 5e-6}]"));
     const struct profile_pair pair = {0, 1};
     struct machine_exchange what = {.bytes = 8191, .round_trips = 10, .batches = 1};
     double eager, rendezvous;
