@@ -1,6 +1,5 @@
 /* Do communication matrices improve placements? (How they are read, and a few by name:
  * golden/matrices.golden.) */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "mapper/map.h"
@@ -33,6 +32,23 @@ static void make_matrix(uint32_t ranks, const uint32_t *from, const uint32_t *to
     fclose(file);
 }
 
+static void number(uint32_t *leaves, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        leaves[i] = i;
+    }
+}
+
+/* Each rank has a place of its own. */
+static void assert_apart(const uint32_t *placed, uint32_t ranks)
+{
+    bool *used = kept(calloc(ranks, sizeof *used));
+    for (uint32_t r = 0; r < ranks; r++) {
+        ck_assert_msg(placed[r] < ranks && !used[placed[r]], "place %u twice", placed[r]);
+        used[placed[r]] = true;
+    }
+}
+
 #define MOST_IN_RING 600
 
 /* A ring of ranks that are numbered at random. */
@@ -57,7 +73,6 @@ static void place_two_sizes(struct map_view *view, uint32_t ranks)
     uint32_t apart = MOST_IN_RING / ranks;
     struct map_traffic_seconds seconds;
     FREED_BY(map_matrix_free) struct map_matrix matrix;
-    bool used[MOST_IN_RING] = {false};
     make_ring(ranks, &matrix);
     matrix.threads = threads;
     for (uint32_t r = 0; r < ranks; r++) {
@@ -65,11 +80,9 @@ static void place_two_sizes(struct map_view *view, uint32_t ranks)
         threads[r] = 1 + r % 2;
     }
     ck_assert_int_eq(map_place_ranks(view, &matrix, leaves, placed, &seconds), 0);
+    assert_apart(placed, ranks);
     for (uint32_t r = 0; r < ranks; r++) {
-        uint32_t region = placed[r];
-        ck_assert(region < ranks && !used[region]);
-        ck_assert_uint_eq(threads[region], threads[r]);
-        used[region] = true;
+        ck_assert_uint_eq(threads[placed[r]], threads[r]);
     }
     ck_assert_msg(seconds.greedy < 0.9 * seconds.in_order, "%u: %g, rank order %g", ranks,
                   seconds.greedy, seconds.in_order);
@@ -118,13 +131,10 @@ TEST(each_rank_gets_a_pu_of_its_own_and_none_is_worse_off_than_in_rank_order)
             to[e] = random_below(&random, ranks);
             bytes[e] = random_below(&random, 1000);
         }
-        for (uint32_t i = 0; i < ranks; i++) {
-            leaves[i] = i;
-        }
+        number(leaves, ranks);
         struct map_matrix matrix;
         make_matrix(ranks, from, to, bytes, edges, &matrix);
         struct map_traffic_seconds seconds;
-        bool used[MOST] = {false};
         ck_assert_int_eq(map_place_ranks(&view, &matrix, leaves, placed, &seconds), 0);
         const double in_order = sum_of_pairs(&view, &matrix, NULL),
                      sum = sum_of_pairs(&view, &matrix, placed);
@@ -132,11 +142,7 @@ TEST(each_rank_gets_a_pu_of_its_own_and_none_is_worse_off_than_in_rank_order)
         ck_assert_double_eq_tol(seconds.greedy < seconds.in_order ? seconds.greedy
                                                                   : seconds.in_order,
                                 sum, 1e-9 * sum + 1e-15);
-        for (uint32_t r = 0; r < ranks; r++) {
-            ck_assert_msg(placed[r] < ranks && !used[placed[r]], "seed %" PRIu64 ": leaf %u twice",
-                          seed, placed[r]);
-            used[placed[r]] = true;
-        }
+        assert_apart(placed, ranks);
         ck_assert_double_le(seconds.greedy, seconds.in_order * (1 + 1e-9));
         map_matrix_free(&matrix);
         map_view_free(&view);
@@ -175,22 +181,16 @@ TEST(thousands_of_ranks_are_cut_level_by_level)
                     "/nehalem-8-nodes.json");
     static uint32_t leaves[RANKS], placed[RANKS];
     struct random_source random = {7};
-    for (uint32_t i = 0; i < RANKS; i++) {
-        leaves[i] = i;
-    }
+    number(leaves, RANKS);
     FREED_BY(map_matrix_free) struct map_matrix matrix;
     FREED_BY(map_view_free) struct map_view view;
     struct servet_profile *profile = parsed(larger.out);
     make_shuffled_grid(&random, SIDE, 8192, &matrix);
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
-    static bool used[RANKS];
     static uint32_t again[RANKS];
     struct map_traffic_seconds seconds;
     ck_assert_int_eq(map_place_ranks(&view, &matrix, leaves, placed, &seconds), 0);
-    for (uint32_t r = 0; r < RANKS; r++) {
-        ck_assert(placed[r] < RANKS && !used[placed[r]]);
-        used[placed[r]] = true;
-    }
+    assert_apart(placed, RANKS);
     /* Blocks of 8 ranks, as 2 x 4, cross nodes with 3 in 8 of their edges: what is possible. */
     ck_assert_msg(seconds.greedy < 0.7 * seconds.in_order, "%g s, rank order %g s", seconds.greedy,
                   seconds.in_order);
@@ -210,9 +210,7 @@ TEST(a_shuffled_grid_becomes_blocks)
     struct map_view view;
     uint32_t leaves[RANKS], placed[RANKS];
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
-    for (uint32_t i = 0; i < RANKS; i++) {
-        leaves[i] = i;
-    }
+    number(leaves, RANKS);
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
         struct map_matrix matrix;
@@ -225,29 +223,6 @@ TEST(a_shuffled_grid_becomes_blocks)
     ck_assert_msg(sum <= 1.03 * SEEDS, "%g of the best", sum / SEEDS);
     map_view_free(&view);
     profile_free(profile);
-}
-
-TEST(messages_take_what_the_curve_says)
-{
-    struct profile_message_point points[] = {
-        {100, 1e-6, 0, -1}, {1000, 2e-6, 0, -1}, {10000, 11e-6, 0, -1}};
-    struct servet_profile *profile = loaded(NEHALEM);
-    struct profile_layer *layer = &profile->classes[0].communication.layers[0];
-    FREED_BY(map_view_free) struct map_view view;
-    ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
-    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 65536), 2 * layer->seconds,
-                            1e-12); /* of 32 KiB */
-    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 8), layer->seconds, 1e-12);
-    layer->curve = points;
-    layer->curve_count = 3;
-    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 10), 1e-6, 1e-12);
-    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 550), 1.5e-6, 1e-12);
-    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 20000), 21e-6, 1e-12);
-    /* A last point below the one before it is noise: talking more never takes less time. */
-    points[2].seconds = 1.9e-6;
-    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 1e9), 1.9e-6, 1e-12);
-    layer->curve = NULL;
-    layer->curve_count = 0;
 }
 
 TESTS(.seconds = 120)

@@ -1,7 +1,7 @@
 /* Common to the SPMD applications: their command line, two arrays with a halo, start and border
  * values, the report.
  *
- * An application is a kernel (heat.c, laplace.c, wave.c) with one of two main programs: plain.c
+ * An application is a kernel (heat.c, wave.c) with one of two main programs: plain.c
  * computes the whole tile and then exchanges its edges; planned.c runs the plan of servet-spmd.
  * Both call the same kernel on boxes of the same arrays, so their results are equal to the last
  * bit. */
