@@ -6,14 +6,15 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "probes/machine.h"
 #include "probes/native/native.h"
+#include "profile/base/clock.h"
 #include "profile/base/statistics.h"
 #include "tests/base/runner.h"
 #include "tests/probes/forbid_mbind.h"
 #include "tests/probes/native/folded.h"
+#include "tests/profile/fixture.h"
 
 static volatile sig_atomic_t cancel;
 static struct machine machine;
@@ -29,6 +30,22 @@ static void open_machine(void)
 static void close_machine(void)
 {
     probe_machine_close(&machine);
+}
+
+/* By the first of the PUs: 0 or -errno. */
+static int traverse(const struct machine_traversal *what, double *seconds)
+{
+    return probe_machine_traverse(&machine, what, machine.pus.ids, 1, seconds);
+}
+
+static int copy(const struct machine_copy *what, double *rate)
+{
+    return probe_machine_copy(&machine, what, machine.pus.ids, 1, rate);
+}
+
+static struct profile_pair first_pair(void)
+{
+    return (struct profile_pair){machine.pus.ids[0], machine.pus.ids[1]};
 }
 
 static const struct machine_traversal small = {
@@ -47,8 +64,8 @@ TEST(a_large_cycle_is_slower_than_a_small_one)
     struct machine_traversal large = small;
     double few, many;
     large.bytes = 24u << 20;
-    ck_assert_int_eq(probe_machine_traverse(&machine, &small, machine.pus.ids, 1, &few), 0);
-    ck_assert_int_eq(probe_machine_traverse(&machine, &large, machine.pus.ids, 1, &many), 0);
+    ck_assert_int_eq(traverse(&small, &few), 0);
+    ck_assert_int_eq(traverse(&large, &many), 0);
     ck_assert_msg(few > 0 && many > 2 * few, "%g and %g ns", few * 1e9, many * 1e9);
 }
 
@@ -59,7 +76,7 @@ TEST(warming_ends_where_it_changes_nothing)
     double seconds = 0;
     large.bytes = 64u << 20;
     large.warm_passes = UINT32_MAX;
-    ck_assert_int_eq(probe_machine_traverse(&machine, &large, machine.pus.ids, 1, &seconds), 0);
+    ck_assert_int_eq(traverse(&large, &seconds), 0);
     ck_assert(seconds > 0 && isfinite(seconds));
 }
 
@@ -73,7 +90,7 @@ TEST(every_order_and_kind_of_page_gives_a_time)
         what.stride_bytes = orders[i] == MACHINE_SPREAD ? machine.page_bytes : 1024;
         what.pages = i == 1 ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
         double seconds = 0;
-        ck_assert_int_eq(probe_machine_traverse(&machine, &what, machine.pus.ids, 1, &seconds), 0);
+        ck_assert_int_eq(traverse(&what, &seconds), 0);
         ck_assert(seconds > 0 && isfinite(seconds));
     }
 }
@@ -133,13 +150,13 @@ TEST(memory_is_not_touched_beyond_the_machines_time)
     const struct machine_ops *native = machine.ops, ops = end_after(8);
     double rate = -1;
     machine.ops = &ops;
-    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), -ETIME);
+    ck_assert_int_eq(copy(&what, &rate), -ETIME);
     /* and then nothing is begun */
-    ck_assert_int_eq(probe_machine_traverse(&machine, &small, machine.pus.ids, 1, &rate), -ETIME);
+    ck_assert_int_eq(traverse(&small, &rate), -ETIME);
     ck_assert_double_eq(rate, -1);
     machine.ops = native;
     machine.until_s = 0;
-    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+    ck_assert_int_eq(copy(&what, &rate), 0);
     ck_assert_double_gt(rate, 0);
 }
 
@@ -150,7 +167,7 @@ TEST(messages_end_with_the_machines_time)
     if (machine.pus.count < 2) {
         return;
     }
-    const struct profile_pair pair = {machine.pus.ids[0], machine.pus.ids[1]};
+    const struct profile_pair pair = first_pair();
     const struct machine_ops *native = machine.ops, first = end_after(20);
     double seconds = -1;
     machine.ops = &first;
@@ -176,19 +193,19 @@ TEST(memory_is_placed_on_a_node_or_refused)
     double seconds = -1, rate = -1;
     far.on_node = true;
     far.bytes = 4u << 20;
-    int copied = probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate);
+    int copied = copy(&what, &rate);
     ck_assert(copied == 0 ? rate > 0 : (copied == -EACCES || copied == -ENOMEM) && rate < 0);
-    int chased = probe_machine_traverse(&machine, &far, machine.pus.ids, 1, &seconds);
+    int chased = traverse(&far, &seconds);
     ck_assert_int_eq(chased, copied);
     ck_assert(chased == 0 ? seconds > 0 : seconds < 0);
     far.numa = what.numa =
         1000; /* the kernel takes numbers up to 1023, and no machine has this one */
     rate = seconds = -1;
-    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), -EACCES);
-    ck_assert_int_eq(probe_machine_traverse(&machine, &far, machine.pus.ids, 1, &seconds), -EACCES);
+    ck_assert_int_eq(copy(&what, &rate), -EACCES);
+    ck_assert_int_eq(traverse(&far, &seconds), -EACCES);
     ck_assert(rate < 0 && seconds < 0);
     what.numa = -1; /* and after that as if nothing had been */
-    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+    ck_assert_int_eq(copy(&what, &rate), 0);
 }
 
 /* KiB of mappings that have this one of the kernel's flags. */
@@ -220,7 +237,7 @@ TEST(memory_comes_as_asked_for_or_as_the_system_gives_it)
         const struct machine_copy what = {
             .bytes = 4u << 20, .passes = 1, .numa = -1, .pages = kinds[i]};
         double rate = 0;
-        ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+        ck_assert_int_eq(copy(&what, &rate), 0);
         ck_assert_int_eq(kilobytes_that_have(" nh") > no, kinds[i] == MACHINE_PAGES_ORDINARY);
         ck_assert_int_eq(kilobytes_that_have(" hg") > yes, kinds[i] == MACHINE_PAGES_HUGE);
     }
@@ -251,7 +268,7 @@ TEST(a_longer_message_takes_longer)
     if (machine.pus.count < 2) {
         return;
     }
-    const struct profile_pair pair = {machine.pus.ids[0], machine.pus.ids[1]};
+    const struct profile_pair pair = first_pair();
     const struct machine_exchange line = {64, 50, 3, false}, large = {1u << 20, 2, 3, false};
     double brief, lengthy;
     ck_assert_int_eq(probe_machine_exchange(&machine, &line, &pair, 1, &brief), 0);
@@ -286,7 +303,7 @@ TEST(a_measurement_that_stood_still_is_made_again)
         pid_t child = stop_me_for_a_while();
         ck_assert_int_gt(child, 0);
         while (waitpid(child, NULL, WNOHANG) == 0) {
-            ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+            ck_assert_int_eq(copy(&what, &rate), 0);
             operations++;
         }
     }
@@ -344,8 +361,12 @@ TEST(copies_that_did_not_run_at_the_same_time_are_none_of_a_pair)
     ck_assert(!folded.guard.not_concurrent);
 }
 
-/* Takes the PU, or its share of it, until it is killed. */
-static pid_t spin_on(uint32_t pu)
+/* Programs that take a PU, or their share of it, until they are killed. */
+enum { OTHERS_MOST = 14 };
+static pid_t others[OTHERS_MOST];
+static size_t other_count;
+
+static void spin_on(uint32_t pu)
 {
     pid_t child = fork();
     if (child == 0) {
@@ -359,14 +380,16 @@ static pid_t spin_on(uint32_t pu)
         for (volatile unsigned turns = 0;; turns++) {
         }
     }
-    return child;
+    ck_assert_int_gt(child, 0);
+    others[other_count++] = child;
 }
 
-static double wall_s(void)
+static void end_others(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    for (size_t i = 0; i < other_count; i++) {
+        kill(others[i], SIGKILL);
+        waitpid(others[i], NULL, 0);
+    }
 }
 
 /* Beside seven programs that want the PU, whole passes last as long as everybody's turn: the more
@@ -381,19 +404,13 @@ TEST(bandwidth_is_what_memory_gives_not_how_much_of_the_pu_was_had,
         return;
     }
     ck_assert_int_eq(machine.ops->copy(&machine, &what, &pu, 1, &rate), 0); /* touches it */
-    pid_t others[7];
-    const size_t count = sizeof others / sizeof *others;
-    for (size_t i = 0; i < count; i++) {
-        others[i] = spin_on(pu);
-        ck_assert_int_gt(others[i], 0);
+    for (size_t i = 0; i < 7; i++) {
+        spin_on(pu);
     }
-    double begun = wall_s();
+    double begun = profile_now_s();
     int rc = machine.ops->copy(&machine, &what, &pu, 1, &rate);
-    double by_wall = 2.0 * (double)what.bytes * what.passes / (wall_s() - begun);
-    for (size_t i = 0; i < count; i++) {
-        kill(others[i], SIGKILL);
-        waitpid(others[i], NULL, 0);
-    }
+    double by_wall = 2.0 * (double)what.bytes * what.passes / (profile_now_s() - begun);
+    end_others();
     ck_assert_int_eq(rc, 0);
     ck_assert_msg(rate > 4 * by_wall, "%.1f GB/s, and %.1f of whole passes", rate / 1e9,
                   by_wall / 1e9);
@@ -404,26 +421,21 @@ TEST(a_message_takes_what_it_takes_whoever_wants_the_pus,
      .not_emulated = "times of an emulator mean nothing")
 {
     const struct machine_exchange what = {.bytes = 64, .round_trips = 50, .batches = 1};
-    enum { EACH = 7, TIMES = 12 };
-    pid_t others[2 * EACH];
+    enum { TIMES = 12 };
     double alone, beside[TIMES] = {0};
     int rc = 0;
     if (machine.pus.count < 2 || machine.pus.ids[1] >= CPU_SETSIZE) {
         return;
     }
-    const struct profile_pair pair = {machine.pus.ids[0], machine.pus.ids[1]};
+    const struct profile_pair pair = first_pair();
     ck_assert_int_eq(machine.ops->exchange(&machine, &what, &pair, 1, &alone), 0);
-    for (size_t i = 0; i < 2 * EACH; i++) {
-        others[i] = spin_on(i % 2 ? pair.a : pair.b);
-        ck_assert_int_gt(others[i], 0);
+    for (size_t i = 0; i < OTHERS_MOST; i++) {
+        spin_on(i % 2 ? pair.a : pair.b);
     }
     for (int i = 0; i < TIMES && rc == 0; i++) {
         rc = machine.ops->exchange(&machine, &what, &pair, 1, &beside[i]);
     }
-    for (size_t i = 0; i < 2 * EACH; i++) {
-        kill(others[i], SIGKILL);
-        waitpid(others[i], NULL, 0);
-    }
+    end_others();
     ck_assert_int_eq(rc, 0);
     /* it was thousands of times */
     const double slow = profile_quantile(beside, TIMES, 0.75);
@@ -439,9 +451,8 @@ TEST(impossible_orders_are_refused)
     huge.bytes = (size_t)1 << 46;
     ck_assert_int_eq(probe_machine_traverse(&machine, &small, twice, 2, seconds), -EINVAL);
     ck_assert_int_eq(probe_machine_traverse(&machine, &small, unknown, 1, seconds), -EINVAL);
-    ck_assert_int_eq(probe_machine_traverse(&machine, &empty, machine.pus.ids, 1, seconds),
-                     -EINVAL);
-    ck_assert_int_eq(probe_machine_traverse(&machine, &huge, machine.pus.ids, 1, seconds), -ENOMEM);
+    ck_assert_int_eq(traverse(&empty, seconds), -EINVAL);
+    ck_assert_int_eq(traverse(&huge, seconds), -ENOMEM);
     ck_assert_double_eq(seconds[0], -1);
 }
 
@@ -449,50 +460,30 @@ TEST(a_cancelled_machine_stops)
 {
     double seconds;
     cancel = 1;
-    ck_assert_int_eq(probe_machine_traverse(&machine, &small, machine.pus.ids, 1, &seconds),
-                     -EINTR);
+    ck_assert_int_eq(traverse(&small, &seconds), -EINTR);
     cancel = 0;
-    ck_assert_int_eq(probe_machine_traverse(&machine, &small, machine.pus.ids, 1, &seconds), 0);
+    ck_assert_int_eq(traverse(&small, &seconds), 0);
 }
 
 TEST(a_pu_that_is_not_ours_is_refused_by_name)
 {
     struct machine other;
     struct servet_error error;
-    FREED_BY(profile_set_free) struct profile_set pus;
-    ck_assert_int_eq(profile_set_parse("7000", &pus), 0);
+    const struct profile_set pus = set_of("7000");
     ck_assert_int_eq(probe_machine_open_native(&pus, NULL, &other, &error), -EPERM);
     ck_assert_ptr_nonnull(strstr(error.text, "got 7000"));
 }
 
-/* In a process of its own: 1 if the machine says that it has huge pages, 0 if not. */
-static int has_huge_pages_without_thp(void)
-{
-    struct machine own;
-    struct servet_error error;
-    if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0) {
-        return -1;
-    }
-    if (probe_machine_open_native(NULL, NULL, &own, &error) < 0) {
-        return -2;
-    }
-    bool has = own.huge_page_bytes > 0;
-    probe_machine_close(&own);
-    return has;
-}
-
-/* The system's setting says "madvise" or "always" meanwhile. */
+/* The system's setting says "madvise" or "always" meanwhile. Each test has a process of its own. */
 TEST(huge_pages_that_are_not_granted_are_not_had,
      .not_emulated = "qemu-user has no PR_SET_THP_DISABLE")
 {
-    int status;
-    pid_t child = fork();
-    if (child == 0) {
-        _exit(has_huge_pages_without_thp());
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFEXITED(status));
-    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    struct machine own;
+    struct servet_error error;
+    ck_assert_int_eq(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(probe_machine_open_native(NULL, NULL, &own, &error), 0);
+    ck_assert_uint_eq(own.huge_page_bytes, 0);
+    probe_machine_close(&own);
 }
 
 TEST(what_huge_memory_came_in_is_recorded)
@@ -502,7 +493,7 @@ TEST(what_huge_memory_came_in_is_recorded)
     what.pages = MACHINE_PAGES_HUGE;
     what.bytes = 8 << 20;
     ck_assert_uint_eq(machine.grant.asked_bytes, 0);
-    ck_assert_int_eq(probe_machine_traverse(&machine, &what, machine.pus.ids, 1, &seconds), 0);
+    ck_assert_int_eq(traverse(&what, &seconds), 0);
     ck_assert_uint_ge(machine.grant.asked_bytes, what.bytes);
     ck_assert_uint_le(machine.grant.huge_bytes, machine.grant.asked_bytes);
     ck_assert(machine.huge_page_bytes == 0 || machine.grant.huge_bytes > 0);

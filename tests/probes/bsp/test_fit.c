@@ -7,23 +7,34 @@
 
 /* Each is asked of every sixteenth h, and of every one (a long curve has shortcuts of its own). */
 enum { HIGH = 2048, POINTS_MAX = HIGH + 1 };
-static uint32_t step;
+#define STEP (_i % 2 ? 1 : 16)
 
-struct sample {
-    uint32_t h[POINTS_MAX];
-    double time[POINTS_MAX];
-    struct bsp_curve curve;
-};
+static uint32_t h[POINTS_MAX];
+static double times[POINTS_MAX];
+static struct bsp_curve curve = {h, times, 0};
 
-static void make(struct sample *sample, double g, double l, double noise, uint64_t seed)
+static void make(uint32_t step, struct bsp_line line, double noise, uint64_t seed)
 {
     struct random random = {seed};
-    uint32_t points = HIGH / step + 1;
-    for (uint32_t i = 0; i < points; i++) {
-        sample->h[i] = i * step;
-        sample->time[i] = (sample->h[i] * g + l) * (1 + noise * fabs(random_normal(&random)));
+    curve.count = HIGH / step + 1;
+    for (uint32_t i = 0; i < curve.count; i++) {
+        h[i] = i * step;
+        times[i] = (h[i] * line.g + line.l) * (1 + noise * fabs(random_normal(&random)));
     }
-    sample->curve = (struct bsp_curve){sample->h, sample->time, points};
+}
+
+static struct bsp_line fitted(void)
+{
+    struct bsp_line line;
+    ck_assert_int_eq(probe_bsp_least_squares(&curve, &line), 0);
+    return line;
+}
+
+static struct bsp_bend bend_found(void)
+{
+    struct bsp_bend found;
+    ck_assert_int_eq(probe_bsp_find_bend(&curve, &found), 0);
+    return found;
 }
 
 /* g and l of the slides' machines, and in seconds */
@@ -32,29 +43,22 @@ static const struct bsp_line truths[] = {
 
 TEST(exact_times_give_g_and_l_to_twelve_digits, .loops = 2 * sizeof truths / sizeof *truths)
 {
-    step = _i % 2 ? 1 : 16;
-    struct sample sample;
-    struct bsp_line line;
     const struct bsp_line *truth = &truths[_i / 2];
-    make(&sample, truth->g, truth->l, 0, 1);
-    ck_assert_int_eq(probe_bsp_least_squares(&sample.curve, &line), 0);
-    assert_within(line.g, truth->g, 1e-12);
-    assert_within(line.l, truth->l, 1e-12);
+    make(STEP, *truth, 0, 1);
+    assert_within(fitted().g, truth->g, 1e-12);
+    assert_within(fitted().l, truth->l, 1e-12);
 }
 
 TEST(least_squares_is_where_both_derivatives_vanish, .loops = 2)
 {
-    step = _i % 2 ? 1 : 16;
-    struct sample sample;
-    struct bsp_line line;
-    make(&sample, 100, 5000, 0.3, 7);
-    ck_assert_int_eq(probe_bsp_least_squares(&sample.curve, &line), 0);
+    make(STEP, (struct bsp_line){100, 5000}, 0.3, 7);
+    const struct bsp_line line = fitted();
     double by_g = 0, by_l = 0, size = 0;
-    for (size_t i = 0; i < sample.curve.count; i++) {
-        double miss = sample.time[i] - (sample.h[i] * line.g + line.l);
-        by_g += miss * sample.h[i];
+    for (size_t i = 0; i < curve.count; i++) {
+        double miss = times[i] - (h[i] * line.g + line.l);
+        by_g += miss * h[i];
         by_l += miss;
-        size += sample.time[i] * sample.h[i];
+        size += times[i] * h[i];
     }
     ck_assert_double_lt(fabs(by_g), 1e-12 * size);
     ck_assert_double_lt(fabs(by_l), 1e-12 * size);
@@ -62,76 +66,59 @@ TEST(least_squares_is_where_both_derivatives_vanish, .loops = 2)
 
 TEST(noise_of_some_percent_leaves_g_and_l_within_five, .loops = 2)
 {
-    step = _i % 2 ? 1 : 16;
     for (uint64_t seed = 1; seed <= 50; seed++) {
-        struct sample sample;
-        struct bsp_line line;
-        make(&sample, 455, 132618, 0.02, seed);
-        ck_assert_int_eq(probe_bsp_least_squares(&sample.curve, &line), 0);
-        assert_within(line.g, 455, 0.05);
-        assert_within(line.l, 132618, 0.05);
+        make(STEP, (struct bsp_line){455, 132618}, 0.02, seed);
+        assert_within(fitted().g, 455, 0.05);
+        assert_within(fitted().l, 132618, 0.05);
     }
 }
 
-static void bend(struct sample *sample, uint32_t from_h, double g, double l, double noise)
+static void bend(uint32_t from_h, double g, double l, double noise)
 {
     struct random random = {11};
-    for (size_t i = 0; i < sample->curve.count; i++) {
-        if (sample->h[i] >= from_h) {
-            sample->time[i] = (sample->h[i] * g + l) * (1 + noise * fabs(random_normal(&random)));
+    for (size_t i = 0; i < curve.count; i++) {
+        if (h[i] >= from_h) {
+            times[i] = (h[i] * g + l) * (1 + noise * fabs(random_normal(&random)));
         }
     }
 }
 
 TEST(a_switch_of_protocol_is_found_at_its_h, .loops = 2)
 {
-    step = _i % 2 ? 1 : 16;
-    struct sample sample;
-    struct bsp_bend found;
-    make(&sample, 80, 9000, 0.01, 5);
-    bend(&sample, 512, 50, 30000, 0.01);
-    ck_assert_int_eq(probe_bsp_find_bend(&sample.curve, &found), 0);
-    ck_assert_uint_ge(found.h, 512 - 16); /* to within a block of medians */
-    ck_assert_uint_le(found.h, 512 + 16);
+    make(STEP, (struct bsp_line){80, 9000}, 0.01, 5);
+    bend(512, 50, 30000, 0.01);
+    const struct bsp_bend found = bend_found();
+    ck_assert_double_eq_tol(found.h, 512, 16); /* to within a block of medians */
     assert_within(found.before.g, 80, 0.05);
     assert_within(found.after.g, 50, 0.05);
 }
 
+/* The slides: packed too late, at h of some 170. */
 TEST(sending_more_in_less_time_is_a_bend_too, .loops = 2)
 {
-    step = _i % 2 ? 1 : 16;
-    struct sample sample;
-    struct bsp_bend found;
-    make(&sample, 300, 200, 0.01, 5); /* the slides: packed too late, at h of some 170 */
-    bend(&sample, 176, 190, 300, 0.01);
-    ck_assert_int_eq(probe_bsp_find_bend(&sample.curve, &found), 0);
-    ck_assert_uint_ge(found.h, 176 - 16);
-    ck_assert_uint_le(found.h, 176 + 16);
+    make(STEP, (struct bsp_line){300, 200}, 0.01, 5);
+    bend(176, 190, 300, 0.01);
+    ck_assert_double_eq_tol(bend_found().h, 176, 16);
 }
 
 TEST(a_straight_line_has_no_bend, .loops = 2)
 {
-    step = _i % 2 ? 1 : 16;
     for (uint64_t seed = 1; seed <= 50; seed++) {
-        struct sample sample;
-        struct bsp_bend found;
-        make(&sample, 199, 18408, seed % 2 ? 0.05 : 0, seed);
-        sample.time[640 / step] *= seed % 5 ? 1 : 20; /* one stall */
-        for (size_t i = sample.curve.count - 3;
-             i < sample.curve.count && step == 1 && seed % 7 == 0; i++) {
-            sample.time[i] *= 20; /* some at the end */
+        make(STEP, (struct bsp_line){199, 18408}, seed % 2 ? 0.05 : 0, seed);
+        times[640 / STEP] *= seed % 5 ? 1 : 20; /* one stall */
+        for (size_t i = curve.count - 3; i < curve.count && _i && seed % 7 == 0; i++) {
+            times[i] *= 20; /* some at the end */
         }
-        ck_assert_int_eq(probe_bsp_find_bend(&sample.curve, &found), 0);
-        ck_assert_msg(found.h == 0, "seed %d: bend at h = %u", (int)seed, found.h);
+        const uint32_t at = bend_found().h;
+        ck_assert_msg(at == 0, "seed %d: bend at h = %u", (int)seed, at);
     }
 }
 
 TEST(one_point_is_no_line)
 {
-    uint32_t h[] = {5};
-    double time[] = {1};
-    struct bsp_curve curve = {h, time, 1};
     struct bsp_line line = {-7, -7};
+    make(1, (struct bsp_line){1, 1}, 0, 1);
+    curve.count = 1;
     ck_assert_int_lt(probe_bsp_least_squares(&curve, &line), 0);
     ck_assert(line.g == -7 && line.l == -7);
 }

@@ -3,23 +3,21 @@
 #ifndef SERVET_TESTS_PROBES_NATIVE_FOLDED_H
 #define SERVET_TESTS_PROBES_NATIVE_FOLDED_H
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "probes/native/native.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
+#include "tests/profile/fixture.h"
 
 static inline void open_folded(uint32_t count, const volatile sig_atomic_t *cancel,
                                struct machine *out)
 {
     struct servet_error error;
-    char list[32];
     ck_assert_msg(probe_machine_open_native(NULL, cancel, out, &error) == 0, "%s", error.text);
     struct native *native = out->state;
     native->folded = out->pus;
-    snprintf(list, sizeof list, "0-%u", count - 1);
-    ck_assert_int_eq(profile_set_parse(list, &out->pus), 0);
+    out->pus = set_of(formatted("0-%u", count - 1));
     free(native->workers);
     native->workers = calloc(count, sizeof(struct native_worker *));
     profile_free(out->declared);
