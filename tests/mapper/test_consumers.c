@@ -69,10 +69,8 @@ TEST(processes_end_where_the_mapping_says)
     };
     for (size_t c = 0; c < sizeof consumers / sizeof *consumers; c++) {
         for (int i = 0; i < 2; i++) {
-            char options[64], expected[64];
-            snprintf(options, sizeof options, "-n 1 --cpuset %d", pus[i]);
-            snprintf(expected, sizeof expected, "Cpus_allowed_list:\t%d\n", pus[i]);
-            assert_ends_on(&consumers[c], options, expected);
+            assert_ends_on(&consumers[c], formatted("-n 1 --cpuset %d", pus[i]),
+                           formatted("Cpus_allowed_list:\t%d\n", pus[i]));
         }
     }
 }
@@ -93,10 +91,8 @@ TEST(ranks_end_where_the_mapping_says)
     };
     for (size_t c = 0; c < sizeof consumers / sizeof *consumers; c++) {
         for (int rank = 0; rank < 2; rank++) {
-            char options[64], expected[64];
-            snprintf(options, sizeof options, "-n 2 --cpuset %d,%d", pus[0], pus[1]);
-            snprintf(expected, sizeof expected, "%d Cpus_allowed_list: %d\n", rank, pus[rank]);
-            assert_ends_on(&consumers[c], options, expected);
+            assert_ends_on(&consumers[c], formatted("-n 2 --cpuset %d,%d", pus[0], pus[1]),
+                           formatted("%d Cpus_allowed_list: %d\n", rank, pus[rank]));
         }
     }
 }
@@ -111,18 +107,16 @@ TEST(open_mpi_keeps_to_the_kernels_numbers_and_to_single_threads)
     }
     const char *xml = scratch_path("two.xml");
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
-        char mpirun[512];
         struct run made =
             run_command("lstopo-no-graphics -i '%s' --of xml --force %s", machines[m], xml);
         ck_assert_msg(made.status == 0, "%s", made.err);
-        snprintf(mpirun, sizeof mpirun,
-                 SLOW "env HWLOC_XMLFILE=%s HWLOC_THISSYSTEM=1 " RANKFILE " -np 1 " WHERE, xml);
-        struct consumer consumer = {"mpirun.openmpi", "rankfile", mpirun};
+        struct consumer consumer = {
+            "mpirun.openmpi", "rankfile",
+            formatted(SLOW "env HWLOC_XMLFILE=%s HWLOC_THISSYSTEM=1 " RANKFILE " -np 1 " WHERE,
+                      xml)};
         for (int i = 0; i < 2; i++) {
-            char options[128], expected[64];
-            snprintf(options, sizeof options, "-n 1 --topology %s --cpuset %d", xml, pus[i]);
-            snprintf(expected, sizeof expected, "Cpus_allowed_list:\t%d\n", pus[i]);
-            assert_ends_on(&consumer, options, expected);
+            assert_ends_on(&consumer, formatted("-n 1 --topology %s --cpuset %d", xml, pus[i]),
+                           formatted("Cpus_allowed_list:\t%d\n", pus[i]));
         }
     }
 }
@@ -136,13 +130,10 @@ TEST(openmp_threads_end_where_the_mapping_says)
         {OMP_CLANG, "kmp", "env $MAP " OMP_CLANG},
     };
     for (size_t c = 0; c < sizeof consumers / sizeof *consumers; c++) {
-        char options[64], expected[64];
-        snprintf(options, sizeof options, "-n 2 --cpuset %d,%d", pus[0], pus[1]);
-        snprintf(expected, sizeof expected, "%d,%d\n", pus[0], pus[1]);
-        assert_ends_on(&consumers[c], options, expected);
-        snprintf(options, sizeof options, "-n 2 --cpuset %d", pus[1]);
-        snprintf(expected, sizeof expected, "%d,%d\n", pus[1], pus[1]);
-        assert_ends_on(&consumers[c], options, expected);
+        assert_ends_on(&consumers[c], formatted("-n 2 --cpuset %d,%d", pus[0], pus[1]),
+                       formatted("%d,%d\n", pus[0], pus[1]));
+        assert_ends_on(&consumers[c], formatted("-n 2 --cpuset %d", pus[1]),
+                       formatted("%d,%d\n", pus[1], pus[1]));
     }
 }
 

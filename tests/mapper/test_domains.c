@@ -1,6 +1,5 @@
 /* Is the machine divided among the ranks of a hybrid program as well as it can be? (Machines and
  * requests by name: golden/ranks.golden.) */
-#include "profile/scope.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,16 +15,14 @@ TEST(pus_of_others_are_left_to_them_while_there_are_free_ones)
     struct servet_profile *cluster = loaded(FIXTURES "/nehalem-2-nodes.json");
     struct map_node_view view;
     const struct servet_profile *node = map_one_node(&cluster->classes[0], &view);
-    struct profile_set taken, used;
-    ck_assert_int_eq(profile_set_parse("0,2,4,6", &taken), 0); /* a package */
+    const struct profile_set taken = set_of("0,2,4,6"); /* a package */
+    struct profile_set used;
     struct map_request request = {.workers = 2, .threads_each = 2, .taken = &taken};
     uint32_t out[MOST];
     ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
     ck_assert_int_eq(profile_set_from_array(out, 4, &used), 0);
-    FREED char *text = profile_set_text(&used);
-    ck_assert_str_eq(text, "1,3,5,7");
+    ck_assert_str_eq(list_of(&used), "1,3,5,7");
     profile_set_free(&used);
-    profile_set_free(&taken);
 }
 
 static uint32_t node_of(const struct servet_profile *profile, uint32_t pu)
@@ -258,14 +255,11 @@ TEST(bad_requests_are_refused)
  * the first to themselves by communication priority, the second by memory priority. */
 TEST(ranks_follow_the_layers_where_other_groups_as_wide_cross_them)
 {
-    static const char *const fast[] = {"0-1,4-5", "2-3,6-7"};
     struct servet_profile *profile = described("package:2 [numa] core:4 pu:1");
     struct profile_relation *layer = &profile->classes[0].communication.layers[0].members;
     ck_assert_uint_eq(layer->group_count, 2);
-    for (size_t g = 0; g < 2; g++) {
-        profile_set_free(&layer->groups[g]);
-        ck_assert_int_eq(profile_set_parse(fast[g], &layer->groups[g]), 0);
-    }
+    kept(layer->groups);
+    *layer = relation_of("0-1,4-5 2-3,6-7");
     for (int priority = MAP_MEMORY; priority <= MAP_COMMUNICATION; priority++) {
         uint32_t out[8];
         struct map_request request = {
@@ -283,18 +277,15 @@ TEST(ranks_follow_the_layers_where_other_groups_as_wide_cross_them)
  * pairs that share are as many, so only the rank with most tells. */
 TEST(no_rank_shares_more_memory_than_where_groups_are_cut)
 {
-    enum { PUS_OF_NODE = 32, RANKS = 3, THREADS = 8 };
-    uint32_t ids[PUS_OF_NODE], out[RANKS * THREADS], most = 0;
-    struct profile_set pairs[PUS_OF_NODE / 2], packages[4], all = {ids, PUS_OF_NODE};
-    for (uint32_t i = 0; i < PUS_OF_NODE; i++) {
-        ids[i] = i;
-        pairs[i / 2] = (struct profile_set){ids + i / 2 * 2, 2};
-        packages[i / 8] = (struct profile_set){ids + i / 8 * 8, 8};
-    }
-    struct profile_layer layers[] = {{.seconds = 5e-7, .members = {packages, 4, NULL, 0}},
-                                     {.seconds = 9e-7, .members = {&all, 1, NULL, 0}}};
-    struct profile_memory_level level = {.collisions = {pairs, PUS_OF_NODE / 2, NULL, 0}};
-    const struct profile_class node = {.pus = all,
+    enum { RANKS = 3, THREADS = 8 };
+    uint32_t out[RANKS * THREADS], most = 0;
+    struct profile_layer layers[] = {
+        {.seconds = 5e-7, .members = relation_of("0-7 8-15 16-23 24-31")},
+        {.seconds = 9e-7, .members = relation_of("0-31")}};
+    struct profile_memory_level level = {
+        .collisions = relation_of("0-1 2-3 4-5 6-7 8-9 10-11 12-13 14-15 16-17 18-19 20-21 22-23 "
+                                  "24-25 26-27 28-29 30-31")};
+    const struct profile_class node = {.pus = set_of("0-31"),
                                        .memory = {.levels = &level, .level_count = 1},
                                        .communication = {.layers = layers, .layer_count = 2}};
     struct map_node_view view;

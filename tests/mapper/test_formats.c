@@ -163,6 +163,17 @@ static void assert_same(const struct language *language, const char *text,
     }
 }
 
+/* As hwloc itself has the machine of a description or of a file. */
+static hwloc_topology_t opened(const char *source)
+{
+    hwloc_topology_t topology;
+    ck_assert(hwloc_topology_init(&topology) == 0 &&
+              (strstr(source, ".xml") ? hwloc_topology_set_xml(topology, source)
+                                      : hwloc_topology_set_synthetic(topology, source)) == 0 &&
+              hwloc_topology_load(topology) == 0);
+    return topology;
+}
+
 static uint32_t choose(struct random_source *random, uint32_t low, uint32_t high)
 {
     return low + random_below(random, high - low + 1);
@@ -268,12 +279,9 @@ TEST(every_format_says_the_mapping_it_was_given)
         struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
         char text[1024];
         struct map_mapping mapping;
-        hwloc_topology_t topology;
         uint32_t pus = draw_machine(&random, text, sizeof text);
         struct servet_profile *profile = described(text);
-        ck_assert(hwloc_topology_init(&topology) == 0 &&
-                  hwloc_topology_set_synthetic(topology, text) == 0 &&
-                  hwloc_topology_load(topology) == 0);
+        hwloc_topology_t topology = opened(text);
         draw_mapping(&random, profile, pus, &mapping);
         print_in_all(&mapping, topology, printed);
         map_mapping_free(&mapping);

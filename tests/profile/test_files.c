@@ -23,39 +23,31 @@ static void learn_host(void)
     host[strcspn(host, ".")] = '\0';
 }
 
-static void assert_found(const char *sysconfdir, const char *folder, const char *name)
+static void assert_found(const char *sysconfdir, const char *expected)
 {
-    char path[PATH_MAX], expected[PATH_MAX];
+    char path[PATH_MAX];
     ck_assert_int_eq(profile_find_under(sysconfdir, path, sizeof path), 0);
-    snprintf(expected, sizeof expected, "%s/%s.json", folder, name);
     ck_assert_str_eq(path, expected);
 }
 
 TEST(profiles_are_looked_for_in_the_documented_order)
 {
-    const char *root = scratch_folder();
-    char etc[PATH_MAX], xdg[PATH_MAX], folder[PATH_MAX + 16], name[PATH_MAX], path[PATH_MAX];
+    const char *root = scratch_folder(), *etc = scratch_path("etc");
+    char path[PATH_MAX];
     learn_host();
-    snprintf(etc, sizeof etc, "%s/etc", root);
-    snprintf(xdg, sizeof xdg, "%s/xdg", root);
     unsetenv("SERVET_PROFILE");
-    setenv("XDG_CONFIG_HOME", xdg, 1);
+    setenv("XDG_CONFIG_HOME", scratch_path("xdg"), 1);
     ck_assert_int_eq(profile_find_under(etc, path, sizeof path), -ENOENT);
     put_file(root, "/etc/servet/profile.json", "");
-    snprintf(folder, sizeof folder, "%s/servet", etc);
-    assert_found(etc, folder, "profile");
-    snprintf(name, sizeof name, "/etc/servet/%s.json", host);
-    put_file(root, name, "");
-    assert_found(etc, folder, host);
-    snprintf(name, sizeof name, "/xdg/servet/%s.json", host);
-    put_file(root, name, "");
-    snprintf(folder, sizeof folder, "%s/servet", xdg);
-    assert_found(etc, folder, host);
+    assert_found(etc, scratch_path("etc/servet/profile.json"));
+    put_file(root, formatted("/etc/servet/%s.json", host), "");
+    assert_found(etc, formatted("%s/servet/%s.json", etc, host));
+    put_file(root, formatted("/xdg/servet/%s.json", host), "");
+    assert_found(etc, formatted("%s/xdg/servet/%s.json", root, host));
     setenv("SERVET_PROFILE", "/nowhere/at/all", 1);
-    ck_assert_int_eq(profile_find_under(etc, path, sizeof path), 0);
-    ck_assert_str_eq(path, "/nowhere/at/all");
+    assert_found(etc, "/nowhere/at/all");
     setenv("SERVET_PROFILE", "", 1);
-    assert_found(etc, folder, host);
+    assert_found(etc, formatted("%s/xdg/servet/%s.json", root, host));
     ck_assert_int_eq(profile_find_under(etc, path, 4), -ENAMETOOLONG);
 }
 
@@ -77,17 +69,15 @@ static int find_as(uid_t user, const char *etc)
 TEST(what_another_user_has_and_shows_nobody_is_not_found)
 {
     enum { NOBODY = 65534 };
-    const char *root = scratch_folder();
-    char home[PATH_MAX], config[PATH_MAX + 16], name[PATH_MAX], file[2 * PATH_MAX];
+    const char *root = scratch_folder(), *home = scratch_path("home"),
+               *config = scratch_path("home/.config");
     if (geteuid() != 0) {
         return;
     }
     learn_host();
-    snprintf(name, sizeof name, "/home/.config/servet/%s.json", host);
+    const char *name = formatted("/home/.config/servet/%s.json", host),
+               *file = formatted("%s%s", root, name);
     put_file(root, name, "");
-    snprintf(file, sizeof file, "%s%s", root, name);
-    snprintf(home, sizeof home, "%s/home", root);
-    snprintf(config, sizeof config, "%s/.config", home);
     unsetenv("SERVET_PROFILE");
     unsetenv("XDG_CONFIG_HOME");
     setenv("HOME", home, 1);
@@ -108,15 +98,14 @@ TEST(what_another_user_has_and_shows_nobody_is_not_found)
 TEST(home_is_the_place_without_xdg)
 {
     const char *root = scratch_folder();
-    char path[PATH_MAX], expected[PATH_MAX];
+    char path[PATH_MAX];
     struct servet_error error = {""};
     learn_host();
     unsetenv("SERVET_PROFILE");
     setenv("XDG_CONFIG_HOME", "not/absolute", 1);
     setenv("HOME", root, 1);
     ck_assert_int_eq(profile_default_path(path, sizeof path, &error), 0);
-    snprintf(expected, sizeof expected, "%s/.config/servet/%s.json", root, host);
-    ck_assert_str_eq(path, expected);
+    ck_assert_str_eq(path, formatted("%s/.config/servet/%s.json", root, host));
     unsetenv("HOME");
     ck_assert_int_eq(profile_default_path(path, sizeof path, &error), -ENOENT);
     ck_assert_ptr_nonnull(strstr(error.text, "HOME"));

@@ -334,9 +334,17 @@ TEST(a_fault_ends_the_run_with_its_reason)
     }
 }
 
+/* Which probes should measure again, "": none. */
+static const char *unsettled(const struct servet_profile *profile, unsigned left_out)
+{
+    static char text[256];
+    const bool some = probe_conditions_unsettled(profile, left_out, text, sizeof text);
+    ck_assert_int_eq(some, *text != '\0');
+    return text;
+}
+
 TEST(what_is_not_settled_is_named_and_settled_is_not)
 {
-    char text[256];
     struct profile_memory_level level = {.quality = {.origin = PROFILE_MEASURED, .spread = 0.41}};
     struct profile_layer layer = {
         .quality = {.origin = PROFILE_MEASURED, .spread = 0.1, .note = NULL}};
@@ -346,58 +354,55 @@ TEST(what_is_not_settled_is_named_and_settled_is_not)
                    .level_count = 1},
         .communication = {.layers = &layer, .layer_count = 1}};
     struct servet_profile profile = {.classes = &node_class, .class_count = 1};
-    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
-    ck_assert_str_eq(text, "memory (spread 41 %); measure again when nothing else runs");
+    ck_assert_str_eq(unsettled(&profile, 0),
+                     "memory (spread 41 %); measure again when nothing else runs");
     layer.quality.cut_short = true;
-    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
-    ck_assert_str_eq(text, "memory (spread 41 %), message (cut short); measure again when nothing "
-                           "else runs and without --budget");
+    ck_assert_str_eq(unsettled(&profile, 0),
+                     "memory (spread 41 %), message (cut short); measure again when nothing "
+                     "else runs and without --budget");
     layer.quality.cut_short = false;
     level.quality.origin = PROFILE_INFERRED;
-    ck_assert(!probe_conditions_unsettled(&profile, 0, text, sizeof text));
-    ck_assert_str_eq(text, "");
+    ck_assert_str_eq(unsettled(&profile, 0), "");
     /* of messages whatever is said of them: lines, and each size */
     struct profile_message_point curve[] = {{.bytes = 1, .spread = 0.1}, {.bytes = 8, .spread = 2}};
     layer.line_quality = (struct profile_quality){.origin = PROFILE_MEASURED, .spread = 0.5};
-    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
-    ck_assert_str_eq(text, "message (spread 50 %); measure again when nothing else runs");
+    ck_assert_str_eq(unsettled(&profile, 0),
+                     "message (spread 50 %); measure again when nothing else runs");
     layer.curve = curve;
     layer.curve_count = 2;
-    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
-    ck_assert_str_eq(text, "message (spread 200 %); measure again when nothing else runs");
+    ck_assert_str_eq(unsettled(&profile, 0),
+                     "message (spread 200 %); measure again when nothing else runs");
     layer.line_quality.spread = 0;
     curve[1].spread = -1;
-    ck_assert(!probe_conditions_unsettled(&profile, 0, text, sizeof text));
+    ck_assert_str_eq(unsettled(&profile, 0), "");
     profile.conditions = &(struct profile_condition){"busy", "other tasks ran"};
     profile.condition_count = 1;
-    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
-    ck_assert_str_eq(text, "message (beside others); measure again when nothing else runs");
+    ck_assert_str_eq(unsettled(&profile, 0),
+                     "message (beside others); measure again when nothing else runs");
     layer.curve_count = 0;
     profile.condition_count = 0;
-    ck_assert(
-        probe_conditions_unsettled(&profile, PROBE_SHARING | PROBE_MEMORY, text, sizeof text));
-    ck_assert_str_eq(text, "not measured: sharing memory; measure again without --budget");
+    ck_assert_str_eq(unsettled(&profile, PROBE_SHARING | PROBE_MEMORY),
+                     "not measured: sharing memory; measure again without --budget");
     struct profile_transfer copies = {.quality = {.origin = PROFILE_MEASURED, .spread = 0.3}};
     struct profile_device gpu = {.transfers = &copies, .transfer_count = 1};
     node_class.devices = &gpu;
     node_class.device_count = 1;
-    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
-    ck_assert_str_eq(text, "device (spread 30 %); measure again when nothing else runs");
+    ck_assert_str_eq(unsettled(&profile, 0),
+                     "device (spread 30 %); measure again when nothing else runs");
     node_class.device_count = 0;
     struct profile_cache cache[3] = {{.level = 1, .quality.pus_move = true},
                                      {.level = 2, .quality.pus_move = true},
                                      {.level = 3, .quality.note = "shared by 0-1 as measured"}};
     node_class.caches = cache;
     node_class.cache_count = 3;
-    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
-    ck_assert_str_eq(text, "sharing of L1, L2; measure again");
+    ck_assert_str_eq(unsettled(&profile, 0), "sharing of L1, L2; measure again");
     /* whatever spread and note the figures have */
     node_class.cache_count = 1;
     cache[0] = (struct profile_cache){.quality.cut_short = true, .sharing_quality.cut_short = true};
     node_class.memory.quality.cut_short = true;
-    ck_assert(probe_conditions_unsettled(&profile, PROBE_MESSAGE, text, sizeof text));
-    ck_assert_str_eq(text, "cache (cut short), sharing (cut short), memory (cut short), not "
-                           "measured: message; measure again without --budget");
+    ck_assert_str_eq(unsettled(&profile, PROBE_MESSAGE),
+                     "cache (cut short), sharing (cut short), memory (cut short), not "
+                     "measured: message; measure again without --budget");
 }
 
 TEST(who_was_alone_is_not_told_to_wait_until_nothing_else_runs, .loops = 6)
@@ -412,7 +417,6 @@ TEST(who_was_alone_is_not_told_to_wait_until_nothing_else_runs, .loops = 6)
                  {"0.50", "virtual_machine", "yes", waits},
                  {"0.31", "busy", "other tasks ran", waits},
                  {"0.31", "smt_siblings", "busy 20 % of the time", waits}};
-    char text[256], expected[256];
     struct profile_layer layer = {.quality = {.origin = PROFILE_MEASURED, .spread = 0.3}};
     struct profile_class node_class = {.communication = {.layers = &layer, .layer_count = 1}};
     struct servet_profile profile = {.classes = &node_class, .class_count = 1};
@@ -421,14 +425,11 @@ TEST(who_was_alone_is_not_told_to_wait_until_nothing_else_runs, .loops = 6)
     probe_conditions_add(&conditions, cases[_i].key, "%s", cases[_i].value);
     ck_assert_int_eq(conditions.rc, 0);
     ck_assert_int_eq(probe_conditions_others_ran(&profile), cases[_i].says == waits);
-    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
-    snprintf(expected, sizeof expected, "message (spread 30 %%)%s", cases[_i].says);
-    ck_assert_str_eq(text, expected);
+    ck_assert_str_eq(unsettled(&profile, 0), formatted("message (spread 30 %%)%s", cases[_i].says));
     layer.quality.cut_short = true;
-    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
-    snprintf(expected, sizeof expected, "message (spread 30 %%)%s%s without --budget",
-             cases[_i].says, cases[_i].says == waits ? " and" : "");
-    ck_assert_str_eq(text, expected);
+    ck_assert_str_eq(unsettled(&profile, 0),
+                     formatted("message (spread 30 %%)%s%s without --budget", cases[_i].says,
+                               cases[_i].says == waits ? " and" : ""));
     for (size_t i = 0; i < profile.condition_count; i++) {
         free(profile.conditions[i].key);
         free(profile.conditions[i].value);
