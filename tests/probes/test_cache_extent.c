@@ -6,7 +6,7 @@
 
 static const double mib = 1 << 20;
 
-/* Of 90 MiB, which nobody declares. */
+/* A level of 90 MiB that is not declared. */
 static const char hidden[] =
     ", {'level': 3, 'size_bytes': 94371840, 'ways': 15, 'slices': 24, 'policy': 'plru', "
     "'seconds': 1.5e-8, 'declared_size_bytes': 0}";
