@@ -11,6 +11,7 @@
 #include "mapper/map.h"
 #include "profile/base/cli.h"
 #include "profile/base/statistics.h"
+#include "profile/scope.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
@@ -43,9 +44,8 @@ __attribute__((format(printf, 6, 7))) static void add_item(struct item_list *lis
 static void add_relation(struct item_list *list, const struct profile_relation *relation,
                          const char *name)
 {
-    char *exact = profile_relation_text(relation);
+    FREED char *exact = profile_relation_text(relation);
     ADD_TEXT(list, profile_figure_sharers(relation).text, exact, "%s", name);
-    free(exact);
 }
 
 static void add_caches(struct item_list *list, const struct profile_class *node_class)
@@ -88,12 +88,11 @@ static void add_numa_access(struct item_list *list, const struct profile_class *
 {
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
-        char *pus = cli_needed(profile_set_text(&row->pus));
+        FREED char *pus = cli_needed(profile_set_text(&row->pus));
         ADD_NUMBER(list, row->seconds_per_access, profile_figure_seconds(row->seconds_per_access),
                    &row->quality, "latency of NUMA node %u from PUs %.80s", row->node, pus);
         ADD_NUMBER(list, row->bytes_per_s, profile_figure_bandwidth(row->bytes_per_s),
                    &row->quality, "bandwidth of NUMA node %u from PUs %.80s", row->node, pus);
-        free(pus);
     }
 }
 
@@ -130,11 +129,11 @@ static void add_layers(struct item_list *list, const struct profile_communicatio
 static void add_class(struct item_list *list, const struct servet_profile *profile, size_t index)
 {
     const struct profile_class *node_class = &profile->classes[index];
-    char where[32], *pus = cli_needed(profile_set_text(&node_class->pus));
+    FREED char *pus = cli_needed(profile_set_text(&node_class->pus));
+    char where[32];
     snprintf(where, sizeof where, "node class %zu", index);
     list->where = where;
     ADD_TEXT(list, profile_figure_group(&node_class->pus).text, pus, "PUs");
-    free(pus);
     add_relation(list, &node_class->cores, "cores");
     add_relation(list, &node_class->packages, "packages");
     add_caches(list, node_class);
@@ -200,7 +199,6 @@ void report_items_free(struct item_list *list)
         free(list->items[i].exact);
     }
     free(list->items);
-    *list = (struct item_list){0};
 }
 
 #define SHOWN_PUS 8 /* of a mapping that changed */
@@ -311,7 +309,7 @@ static void compare_mappings(const struct servet_profile *old, const struct serv
                              json_t *diff)
 {
     size_t before = pus_of(old), after = pus_of(new), most = before < after ? before : after;
-    uint32_t *room = cli_needed(calloc(2 * most + 1, sizeof *room));
+    FREED uint32_t *room = cli_needed(calloc(2 * most + 1, sizeof *room));
     for (size_t n = 1; n <= most; n = n < DIFF_WORKERS_ALL ? n + 1 : 2 * n) {
         for (int p = 0; p < 2; p++) {
             const struct map_request request =
@@ -319,19 +317,17 @@ static void compare_mappings(const struct servet_profile *old, const struct serv
             compare_mapping(old, new, &request, room, json_object_get(diff, "mappings"));
         }
     }
-    free(room);
     json_object_set_new(diff, "most_workers", json_integer((json_int_t)most));
 }
 
 json_t *report_diff_profiles(const struct servet_profile *old, const struct servet_profile *new)
 {
+    FREED_BY(report_items_free)
     struct item_list before = report_items_collect(old), after = report_items_collect(new);
     json_t *diff = json_pack("{s:i,s:[],s:[],s:[],s:f,s:i,s:[]}", "same", 0, "changed", "gone",
                              "new", "tolerance", DIFF_TOLERANCE, "most_workers", 0, "mappings");
     compare_items(&before, &after, diff);
     compare_mappings(old, new, diff);
-    report_items_free(&before);
-    report_items_free(&after);
     return diff;
 }
 

@@ -10,6 +10,7 @@
 #include "profile/base/nearness.h"
 #include "profile/processes/process.h"
 #include "profile/processes/roles.h"
+#include "profile/scope.h"
 #include "profile/text/record.h"
 #include "report/report.h"
 
@@ -26,11 +27,8 @@ static void find_libraries(pid_t pid, bool *shim, bool *runtime)
 /* Switches of ours are off with 0. */
 static bool is_set(pid_t pid, const char *name)
 {
-    char *value = profile_variable_of(pid, name);
-    const bool set =
-        value && *value && (strcmp(value, "0") != 0 || strncmp(name, "SERVET_", 7) != 0);
-    free(value);
-    return set;
+    FREED char *value = profile_variable_of(pid, name);
+    return value && *value && (strcmp(value, "0") != 0 || strncmp(name, "SERVET_", 7) != 0);
 }
 
 /* The one that bound the main thread, and OpenMP threads without a PU of the shim. The shim and
@@ -105,7 +103,7 @@ static void print_thread(const struct profile_thread_now *now, void *argument)
 void report_live_print(FILE *out, bool json, pid_t pid)
 {
     char rank[16], pus[256];
-    char *beside = profile_variable_of(pid, PROFILE_BESIDE);
+    FREED char *beside = profile_variable_of(pid, PROFILE_BESIDE);
     read_rank(pid, rank, sizeof rank);
     struct output to = {.out = out, .json = json, .rank = rank};
     to.bound_by = who_bound(pid);
@@ -118,7 +116,6 @@ void report_live_print(FILE *out, bool json, pid_t pid)
     }
     const struct report_place place = {.out = out, .json = json, .root = "", .pid = pid};
     report_live_gpus(&place, beside);
-    free(beside);
     profile_roles_free(&to.roles);
     const uint32_t first = profile_mask_next(&to.shared, 0);
     profile_mask_format(&to.shared, pus, sizeof pus);

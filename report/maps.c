@@ -8,6 +8,7 @@
 #include "mapper/weights/weights.h"
 #include "profile/base/cli.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"
 #include "report/report.h"
@@ -280,7 +281,7 @@ struct naming {
 static void put_map(FILE *out, const struct map *map, const char *title)
 {
     double cell = SIDE / (double)map->count;
-    double *values = cli_needed(calloc(map->count * map->count, sizeof *values));
+    FREED double *values = cli_needed(calloc(map->count * map->count, sizeof *values));
     for (size_t i = 0; i < map->count * map->count; i++) {
         values[i] = cell_value(map, i / map->count, i % map->count);
     }
@@ -299,7 +300,6 @@ static void put_map(FILE *out, const struct map *map, const char *title)
     put_ticks(out, map, cell);
     put_legend(out, map);
     fputs("</svg>\n", out);
-    free(values);
 }
 
 /* -- which maps there are -- */

@@ -9,6 +9,7 @@
 #include "profile/base/control_groups.h"
 #include "profile/base/file.h"
 #include "profile/model.h"
+#include "profile/scope.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
@@ -121,13 +122,12 @@ static void write_file(const struct report *report, bool html, const char *path)
 {
     size_t length;
     struct servet_error error;
-    char *text = html ? report_html(report, &length) : report_hwloc(report->profile, &length);
+    FREED char *text = html ? report_html(report, &length) : report_hwloc(report->profile, &length);
     if (strcmp(path, "-") == 0) {
         fwrite(text, 1, length, stdout);
     } else if (profile_save_file(path, text, length, &error) < 0) {
         cli_fail("%s", error.text); /* not bad usage */
     }
-    free(text);
 }
 
 static void show_diff(const struct show_options *options)
@@ -197,9 +197,8 @@ static void show_profile(const struct show_options *options, const struct servet
     } else if (options->bsp) {
         profile_show_bsp(profile, stdout);
     } else if (options->json) {
-        char *text = cli_needed(profile_to_json(profile));
+        FREED char *text = cli_needed(profile_to_json(profile));
         fputs(text, stdout);
-        free(text);
     } else {
         double quota = 0;
         (void)(options->file ? 0 : profile_quota_read("", &quota));

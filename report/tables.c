@@ -78,19 +78,15 @@ bool report_table(FILE *out, const char *id, const char *caption, struct table *
 
 /* -- memory -- */
 
-static void put_method(FILE *out, const struct profile_memory *memory)
+static void put_levels(FILE *out, const struct profile_memory *memory, const char *id)
 {
+    struct table table = {0};
     if (memory->method) {
         fputs("<details class=\"note\"><summary>How memory was measured</summary>Measured with ",
               out);
         profile_xml_text(out, memory->method);
         fputs(".</details>\n", out);
     }
-}
-
-static void put_levels(FILE *out, const struct profile_memory *memory, const char *id)
-{
-    struct table table = {0};
     profile_table_levels(&table, memory, true);
     if (!report_table(out, id, "PUs that disturb one another at memory", &table) &&
         memory->reference_bytes_per_s > 0) {
@@ -159,7 +155,6 @@ void report_html_tables(struct page *page, enum plot_section section)
     }
     const struct profile_class *node_class = &page->report->profile->classes[index];
     if (section == PLOT_MEMORY) {
-        put_method(page->out, &node_class->memory);
         put_levels(page->out, &node_class->memory, class_id(id, "overhead", index));
     }
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {

@@ -188,10 +188,9 @@ struct servet_profile *map_common_machine_open(struct common_machine *machine)
     if (machine->profile || machine->topology) {
         return machine->profile ? cli_load(machine->profile) : from_topology(machine->topology);
     }
-    struct profile_set usable = usable_pus();
+    FREED_BY(profile_set_free) struct profile_set usable = usable_pus();
     struct servet_profile *profile = of_this_machine(&usable);
     keep_to_usable(profile, &usable, machine);
-    profile_set_free(&usable);
     return profile;
 }
 

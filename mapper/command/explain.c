@@ -63,6 +63,7 @@ static void print_crossing(struct summing *s, int which)
         }
     }
     memset(s->count, 0, view->leaf_count * sizeof *s->count);
+    FREED_BY(profile_set_free)
     struct profile_set ranks = {cli_needed(calloc(s->plan->rank_count, sizeof *ranks.ids)), 0};
     for (size_t r = 0; most > 1 && r < s->plan->rank_count; r++) {
         uint32_t cores = count_groups(s, r, MAP_CORES);
@@ -71,11 +72,9 @@ static void print_crossing(struct summing *s, int which)
         }
     }
     if (ranks.count) {
-        char *text = cli_needed(profile_set_text(&ranks));
+        FREED char *text = cli_needed(profile_set_text(&ranks));
         fprintf(s->out, "; crossed by rank%s %s", ranks.count > 1 ? "s" : "", text);
-        free(text);
     }
-    profile_set_free(&ranks);
 }
 
 static void print_groups(struct summing *s, const char *name, int which)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/base/cli.h"
+#include "profile/scope.h"
 
 enum { FORMAT = 256, SMT, NO_SMT, KIND, GPUS };
 
@@ -143,7 +144,7 @@ static void read_threads(struct map_options *options)
     if (items != 1 && items != options->ranks) {
         cli_usage("-t: expected one number or %zu (one per rank), got %zu", options->ranks, items);
     }
-    char *list = cli_needed(strdup(options->thread_list));
+    FREED char *list = cli_needed(strdup(options->thread_list));
     char *rest = list;
     options->threads = cli_needed(calloc(options->ranks, sizeof *options->threads));
     for (size_t r = 0; r < options->ranks; r++) {
@@ -151,7 +152,6 @@ static void read_threads(struct map_options *options)
         options->threads[r] = item ? (uint32_t)cli_integer("-t", item, 1, MAP_WORKER_LIMIT - 1)
                                    : options->threads[r - 1];
     }
-    free(list);
 }
 
 /* --worth and --suggest find the numbers themselves, --worth for memory priority. */

@@ -140,8 +140,7 @@ struct spmd_times spmd_predict(const struct spmd_problem *problem, const struct 
     t.compute_s = t.edge_s + t.internal_s;
     t.kept = comm_s - t.internal_s <= t.internal_s * (1 - problem->efficiency);
     t.iteration_s = t.edge_s + (t.internal_s > comm_s ? t.internal_s : comm_s);
-    t.serial_s = t.compute_s * (double)t.cores;
-    t.speedup = t.serial_s / t.iteration_s;
+    t.speedup = t.compute_s * (double)t.cores / t.iteration_s;
     t.efficiency = t.speedup / (double)t.cores;
     return t;
 }

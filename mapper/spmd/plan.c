@@ -121,7 +121,7 @@ void spmd_plan_save(const struct spmd_planner *p, const struct spmd_times *t,
     const struct spmd_problem *problem = &p->options.problem;
     const struct spmd_stencil *s = &problem->stencil;
     const struct spmd_tile *tile = &grid->tile;
-    char *text;
+    FREED char *text = NULL;
     size_t length;
     struct servet_error error;
     json_t *root = cli_needed(json_pack(
@@ -140,9 +140,7 @@ void spmd_plan_save(const struct spmd_planner *p, const struct spmd_times *t,
     json_decref(root);
     fputc('\n', out);
     cli_done(fclose(out));
-    int rc = profile_save_file(path, text, length, &error);
-    free(text);
-    if (rc < 0) {
+    if (profile_save_file(path, text, length, &error) < 0) {
         cli_usage("--plan: %s", error.text);
     }
 }

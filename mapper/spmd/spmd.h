@@ -71,9 +71,8 @@ struct spmd_times {
     double edge_s, internal_s, compute_s; /* equations (1), (2), (3) */
     double comm_s;                        /* Tcomm */
     double iteration_s;
-    double serial_s; /* the whole problem on one core */
-    double speedup, efficiency;
-    bool kept; /* constraint (4) */
+    double speedup, efficiency; /* against the whole problem on one core */
+    bool kept;                  /* constraint (4) */
     uint64_t cores;
 };
 

@@ -16,6 +16,7 @@
 #include "profile/base/file.h"
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
+#include "profile/scope.h"
 #include "profile/topology/gpu_makers.h"
 
 /* Cards, by the beginning of their names, and the variable that says which a process has.
@@ -207,7 +208,7 @@ static uint32_t near_cores(const struct choice *c)
     uint32_t least = UINT32_MAX;
     for (size_t i = 0; i < c->given.job.count; i++) {
         const struct profile_set *pus = &c->given.job.list[i]->pus;
-        struct profile_set near;
+        FREED_BY(profile_set_free) struct profile_set near = {0};
         size_t beside = 0;
         for (size_t k = 0; k < c->given.job.count; k++) {
             beside += profile_set_equal(pus, &c->given.job.list[k]->pus);
@@ -216,7 +217,6 @@ static uint32_t near_cores(const struct choice *c)
         const uint32_t each =
             pin_plan_cores(c->node_class, &near) / (uint32_t)(beside * c->given.shares);
         least = near.count && each < least ? each : least;
-        profile_set_free(&near);
     }
     return least == UINT32_MAX || least == 0 ? 1 : least;
 }
@@ -276,17 +276,16 @@ static size_t part_of(const struct choice *c, const struct profile_device *gpu)
 
 static void print_near(FILE *out, const struct profile_device *device)
 {
-    char *pus = profile_set_text(&device->pus);
+    FREED char *pus = profile_set_text(&device->pus);
     if (pus && device->kind == PROFILE_GPU) {
         fprintf(out, "%s=%s ", device->name, pus);
     }
-    free(pus);
 }
 
 /* The mask of this rank is its own from here on, and it has these GPUs. */
 static void mark(const struct choice *c, const struct pin_options *options)
 {
-    char *text = NULL;
+    FREED char *text = NULL;
     size_t size;
     FILE *out = cli_needed(profile_stream_open(&text, &size));
     for (size_t i = 0; i < c->given.own.count; i++) {
@@ -299,7 +298,6 @@ static void mark(const struct choice *c, const struct pin_options *options)
     }
     cli_done(fclose(out));
     pin_launcher_mark_own(c->launcher, text);
-    free(text);
     pin_launcher_read(options->rebind, c->launcher);
 }
 
@@ -382,19 +380,17 @@ static void set_variables(const struct choice *c)
 {
     for (size_t i = 0; c->wish.gpus && i < PROFILE_GPU_MAKERS; i++) {
         const struct profile_gpu_maker *maker = &profile_gpu_makers[i];
-        char *text = list(c, maker, NULL);
+        FREED char *text = list(c, maker, NULL);
         if (!are_given(maker)) {
             set_default(maker->lists[0][0], text);
         }
-        free(text);
     }
     for (const struct card *card = card_kinds; c->wish.nics && card < card_kinds + CARDS; card++) {
-        char *text = list(c, NULL, card);
+        FREED char *text = list(c, NULL, card);
         set_default(card->variable, text);
         if (*text && strcmp(card->name, "hsi") == 0) {
             set_default("MPICH_OFI_NIC_POLICY", "NUMA");
         }
-        free(text);
     }
 }
 

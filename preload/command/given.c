@@ -195,7 +195,7 @@ static int apply_list(const char *name, struct pin_gpus *gpus, struct servet_err
 /* Slurm's list of numbers of the node: "0,2-3". False, and `gpus` as it was: none is there. */
 static bool apply_step(const char *text, struct pin_gpus *gpus)
 {
-    struct profile_set numbers;
+    FREED_BY(profile_set_free) struct profile_set numbers = {0};
     size_t count = 0;
     if (!text || profile_set_parse(text, &numbers) < 0) {
         return false;
@@ -204,7 +204,6 @@ static bool apply_step(const char *text, struct pin_gpus *gpus)
         gpus->list[count++] = gpus->list[numbers.ids[i]];
     }
     gpus->count = count ? count : gpus->count;
-    profile_set_free(&numbers);
     return count > 0;
 }
 

@@ -17,6 +17,7 @@
 #include "profile/base/child.h"
 #include "profile/base/cli.h"
 #include "profile/base/file.h"
+#include "profile/scope.h"
 #include "profile/text/record.h"
 
 /* -- libraries -- */
@@ -84,10 +85,9 @@ static void set_preload(const char *name)
         pin_command_set("LD_PRELOAD", library);
         return;
     }
-    char *both;
+    FREED char *both = NULL;
     cli_done(asprintf(&both, "%s:%s", library, before));
     pin_command_set("LD_PRELOAD", both);
-    free(both);
 }
 
 /* -- the program -- */

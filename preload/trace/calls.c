@@ -126,7 +126,7 @@ static uint64_t bytes_for(const struct call *call, const trace_word *words, int3
 static void count_message(const struct call *call, const trace_word *words)
 {
     int to = (int)words[call->peer];
-    struct trace_group *group = to < 0 ? NULL : pin_trace_group_of_comm(words[call->where]);
+    struct trace_group *group = to < 0 ? NULL : pin_trace_group_of(words[call->where], false);
     if (!group) {
         return;
     }
@@ -139,7 +139,7 @@ static void count_message(const struct call *call, const trace_word *words)
 static void count_one_sided(const struct call *call, const trace_word *words)
 {
     int peer = (int)words[call->peer];
-    struct trace_group *group = peer < 0 ? NULL : pin_trace_group_of_window(words[call->where]);
+    struct trace_group *group = peer < 0 ? NULL : pin_trace_group_of(words[call->where], true);
     if (!group) {
         return;
     }
@@ -181,7 +181,7 @@ static void count_to_neighbours(const struct call *call, const trace_word *words
 
 static void count_collective(const struct call *call, const trace_word *words)
 {
-    struct trace_group *group = pin_trace_group_of_comm(words[call->where]);
+    struct trace_group *group = pin_trace_group_of(words[call->where], false);
     int root = call->peer == NO ? 0 : (int)words[call->peer];
     if (!group) {
         return;
@@ -245,7 +245,7 @@ static void count_call(const struct call *call, const trace_word *words)
 static void keep_request(const struct call *call, const trace_word *words, trace_word request)
 {
     int to = (int)words[call->peer];
-    const struct trace_group *group = to < 0 ? NULL : pin_trace_group_of_comm(words[call->where]);
+    const struct trace_group *group = to < 0 ? NULL : pin_trace_group_of(words[call->where], false);
     if (!group || to >= group->size) {
         return;
     }

@@ -185,7 +185,7 @@ static struct trace_group *make_group(trace_word handle, bool window)
     return NULL;
 }
 
-static struct trace_group *get(trace_word passed, bool window)
+struct trace_group *pin_trace_group_of(trace_word passed, bool window)
 {
     const trace_word handle = trace_handle(passed);
     if (last.group && last.handle == handle &&
@@ -202,16 +202,6 @@ static struct trace_group *get(trace_word passed, bool window)
     last.freed = freed;
     pin_order_unlock(HOLDS_GROUPS, &lock);
     return last.group;
-}
-
-struct trace_group *pin_trace_group_of_comm(trace_word comm)
-{
-    return get(comm, false);
-}
-
-struct trace_group *pin_trace_group_of_window(trace_word window)
-{
-    return get(window, true);
 }
 
 void pin_trace_group_forget(trace_word passed)

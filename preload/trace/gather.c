@@ -146,11 +146,7 @@ void pin_trace_own_totals(struct trace_rank *out)
     out->times = pin_trace_times;
 }
 
-static size_t entries_most(void)
-{
-    return 2 * (size_t)pin_trace_counts.ranks;
-}
-
+/* Two for each rank at most. */
 static size_t fill_entries(struct trace_entry *out)
 {
     size_t count = 0;
@@ -184,7 +180,7 @@ static int give_own(trace_word comm)
 {
     static struct trace_rank own;
     pin_trace_own_totals(&own);
-    struct trace_entry *entries = calloc(entries_most(), sizeof *entries);
+    struct trace_entry *entries = calloc(2 * (size_t)pin_trace_counts.ranks, sizeof *entries);
     if (entries) {
         own.entries = fill_entries(entries);
     } else {
@@ -208,7 +204,7 @@ static int take_rank(trace_word comm, int32_t r, struct trace_sum *sum)
     if (rc < 0) {
         return rc;
     }
-    const size_t most = r == 0 ? entries_most() : rank->entries;
+    const size_t most = r == 0 ? 2 * (size_t)sum->ranks : rank->entries;
     struct trace_entry *all = reallocarray(sum->entries, sum->count + most + 1, sizeof *all);
     if (!all) {
         return -ENOMEM;

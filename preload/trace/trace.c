@@ -34,25 +34,6 @@ INIT(MPI_Init_thread, (int *count, char ***values, int required, int *provided),
 INIT(PMPI_Init_thread, (int *count, char ***values, int required, int *provided),
      (count, values, required, provided))
 
-/* Rank 0 gets the counts of all ranks and writes what was asked for. At MPI_Finalize, before the
- * library's. */
-static void end_trace(void);
-
-#define FINALIZE(name)                                                                             \
-    PIN_EXPORT int name(void);                                                                     \
-    PIN_EXPORT int name(void)                                                                      \
-    {                                                                                              \
-        static int (*real)(void);                                                                  \
-        if (!PIN_ONCE(real, pin_next(#name)))                                                      \
-            return TRACE_NO_MPI;                                                                   \
-        if (!pin_trace_inside)                                                                     \
-            end_trace();                                                                           \
-        return real();                                                                             \
-    }
-
-FINALIZE(MPI_Finalize)
-FINALIZE(PMPI_Finalize)
-
 /* The tracer's beginning and end in a rank. */
 
 int pin_trace_state = TRACE_UNKNOWN;
@@ -73,7 +54,7 @@ static void set_state(enum trace_state state)
     __atomic_store_n(&pin_trace_state, (int)state, __ATOMIC_RELEASE);
 }
 
-static void read_options(void)
+__attribute__((constructor)) static void read_options(void)
 {
     static bool read;
     if (read) {
@@ -87,11 +68,6 @@ static void read_options(void)
         return;
     }
     (void)profile_mask_get(0, &start);
-}
-
-__attribute__((constructor)) static void constructor(void)
-{
-    read_options();
 }
 
 /* -- beginning -- */
@@ -140,7 +116,7 @@ static int begin_counting(void)
     }
     pin_trace_mpi.query_thread(&level);
     int code = pin_trace_count_begin(rank, ranks, level >= TRACE_THREAD_MULTIPLE);
-    if (code == 0 && !pin_trace_group_of_comm(pin_trace_mpi.comm_world)) {
+    if (code == 0 && !pin_trace_group_of(pin_trace_mpi.comm_world, false)) {
         code = -ENOMEM;
     }
     pin_trace_timing = pin_trace_options.trace_times || pin_trace_options.auto_priority;
@@ -239,6 +215,8 @@ static void finish_trace(void)
     pin_trace_report_rank();
 }
 
+/* Rank 0 gets the counts of all ranks and writes what was asked for. At MPI_Finalize, before the
+ * library's. */
 static void end_trace(void)
 {
     int saved = errno;
@@ -252,3 +230,18 @@ static void end_trace(void)
     pin_trace_inside = false;
     errno = saved;
 }
+
+#define FINALIZE(name)                                                                             \
+    PIN_EXPORT int name(void);                                                                     \
+    PIN_EXPORT int name(void)                                                                      \
+    {                                                                                              \
+        static int (*real)(void);                                                                  \
+        if (!PIN_ONCE(real, pin_next(#name)))                                                      \
+            return TRACE_NO_MPI;                                                                   \
+        if (!pin_trace_inside)                                                                     \
+            end_trace();                                                                           \
+        return real();                                                                             \
+    }
+
+FINALIZE(MPI_Finalize)
+FINALIZE(PMPI_Finalize)

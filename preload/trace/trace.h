@@ -155,8 +155,7 @@ void pin_trace_count_from(const struct trace_group *group, int32_t peer, uint64_
 
 /* The communicator's or window's ranks, asked of the library at its first use and kept until it is
  * freed. NULL: it cannot be resolved (counted as lost). */
-struct trace_group *pin_trace_group_of_comm(trace_word comm);
-struct trace_group *pin_trace_group_of_window(trace_word window);
+struct trace_group *pin_trace_group_of(trace_word handle, bool window);
 
 /* Neighbours in the communicator's topology are filled in; 0 of them without one. */
 void pin_trace_group_find_neighbours(struct trace_group *group);
