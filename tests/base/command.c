@@ -71,6 +71,20 @@ struct run run_program(const char *const *argv, void (*prepare)(const void *cont
                         slurp(out), slurp(err)};
 }
 
+void in_a_process(void (*what)(void))
+{
+    int status;
+    const pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        alarm(60);
+        what();
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(status == 0, "status %#x", (unsigned)status);
+}
+
 static struct run run_line(const char *format, va_list values)
 {
     char *line, *words[MOST_WORDS];

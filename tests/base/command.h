@@ -22,6 +22,10 @@ struct run run_command(const char *format, ...) __attribute__((format(printf, 1,
 void expect_refused(const char *named, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Runs it in a copy of this process, which must end well: what() returned, and no signal within the
+ * minute. */
+void in_a_process(void (*what)(void));
+
 size_t count_lines(const char *text);
 size_t count_of(const char *text, const char *word);
 

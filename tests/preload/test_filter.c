@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "preload/base/filter.h"
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
@@ -120,19 +121,6 @@ TEST(nobody_waits_for_a_thread_that_was_killed_alone, .loops = 2, .not_sanitized
 }
 
 /* -- in a process of its own, which has the filter -- */
-
-static void in_a_process(void (*what)(void))
-{
-    int status;
-    const pid_t pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0) {
-        what();
-        _exit(0);
-    }
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert_msg(status == 0, "status %#x", (unsigned)status);
-}
 
 /* A failure in there is its status. */
 static void must(bool so, int status)

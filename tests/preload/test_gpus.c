@@ -8,8 +8,7 @@
 
 static const char *profile_with_gpus(uint32_t vendor, bool both_last)
 {
-    static char path[4096];
-    snprintf(path, sizeof path, "%s/gpus.json", scratch_folder());
+    const char *path = scratch_path("gpus.json");
     here_write_gpu_profile(path, vendor, both_last);
     return path;
 }
@@ -28,44 +27,39 @@ static struct run rank_of_two(unsigned rank, const char *more, const char *optio
                        rank, more, options);
 }
 
+/* `pu`: that it may run on; negative: it is not asked. */
 static void expect(struct run run, const char *variables, int pu)
 {
-    char text[256];
-    if (pu >= 0) {
-        snprintf(text, sizeof text, "%s\nCpus_allowed_list:\t%d\n", variables, pu);
-    } else {
-        snprintf(text, sizeof text, "%s\n", variables);
-    }
+    const char *text = pu < 0 ? formatted("%s\n", variables)
+                              : formatted("%s\nCpus_allowed_list:\t%d\n", variables, pu);
     ck_assert_int_eq(run.status, 0);
     ck_assert_msg(strncmp(run.out, text, strlen(text)) == 0, "expected %s got %s%s", text, run.out,
                   run.err);
 }
 
-static void here(uint32_t *first, uint32_t *last)
+/* The first and the last PU. */
+static uint32_t first, last;
+
+static void setup(void)
 {
     struct profile_mask mask;
     ck_assert_int_eq(profile_mask_get(0, &mask), 0);
-    *first = *last = profile_mask_next(&mask, 0);
+    first = profile_mask_next(&mask, 0);
     PROFILE_MASK_EACH(&mask, pu)
     {
-        *last = pu;
+        last = pu;
     }
 }
 
 TEST(a_rank_lies_beside_the_gpu_that_it_is_told)
 {
-    uint32_t first, last;
-    char options[4200];
-    here(&first, &last);
-    snprintf(options, sizeof options, "--gpus --nics --profile %s",
-             profile_with_gpus(0x10de, false));
+    const char *options = formatted("--gpus --nics --profile %s", profile_with_gpus(0x10de, false));
     expect(rank_of_two(0, "OMP_NUM_THREADS=1", options), "GPU-0::mlx5_0:1:", (int)first);
     expect(rank_of_two(1, "OMP_NUM_THREADS=1", options), "GPU-1:::cxi1", (int)last);
-    snprintf(options, sizeof options, "--gpus=exclusive --profile %s",
-             profile_with_gpus(0x1002, false));
+    options = formatted("--gpus=exclusive --profile %s", profile_with_gpus(0x1002, false));
     expect(rank_of_two(1, "OMP_NUM_THREADS=1", options), ":GPU-1::", (int)last);
     if (first != last) { /* both GPUs are near the last PU: the ranks keep their order */
-        snprintf(options, sizeof options, "--gpus --profile %s", profile_with_gpus(0x10de, true));
+        options = formatted("--gpus --profile %s", profile_with_gpus(0x10de, true));
         expect(rank_of_two(0, "OMP_NUM_THREADS=1", options), "GPU-0:::", (int)first);
         expect(rank_of_two(1, "OMP_NUM_THREADS=1", options), "GPU-1:::", (int)last);
         expect(rank_of_two(0, "OMP_NUM_THREADS=1 CUDA_VISIBLE_DEVICES=1", options),
@@ -76,9 +70,6 @@ TEST(a_rank_lies_beside_the_gpu_that_it_is_told)
 /* Batch systems set the same variables as users do. */
 TEST(what_somebody_has_chosen_stays)
 {
-    uint32_t first, last;
-    char bound[64];
-    here(&first, &last);
     const char *options = formatted("--gpus --nics --profile %s", profile_with_gpus(0x10de, false));
     expect(rank_of_two(1, "CUDA_VISIBLE_DEVICES=7 UCX_NET_DEVICES=eth0", options), "7::eth0:cxi1",
            -1);
@@ -86,7 +77,7 @@ TEST(what_somebody_has_chosen_stays)
            "MIG-1c7d::eth0:cxi1", -1);
     expect(rank_of_two(1, "CUDA_VISIBLE_DEVICES= UCX_NET_DEVICES=", options), ":::cxi1", -1);
     /* bound by the user to the other GPU's PU: that one's it is */
-    snprintf(bound, sizeof bound, "OMPI_MCA_hwloc_base_binding_policy=core taskset -c %u", first);
+    const char *bound = formatted("OMPI_MCA_hwloc_base_binding_policy=core taskset -c %u", first);
     expect(rank_of_two(0, bound, options), "GPU-0::mlx5_0:1:", (int)first);
     if (first != last) {
         expect(rank_of_two(1, bound, options), ":::", (int)first);
@@ -135,34 +126,26 @@ TEST(a_worker_has_its_own_rank_under_servet_pin)
 
 static void put(const char *name, const char *text)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "mkdir -p $(dirname %s/%s)", scratch_folder(), name);
-    ck_assert_int_eq(system(path), 0);
-    snprintf(path, sizeof path, "%s/%s", scratch_folder(), name);
-    FILE *file = fopen(path, "w");
-    ck_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    ck_assert_int_eq(system(formatted("mkdir -p $(dirname %s/%s)", scratch_folder(), name)), 0);
+    (void)scratch_file(name, "%s", text);
 }
 
 /* A runtime opens all that it may; the one with memory is meant. */
 TEST(the_kernel_says_which_gpu_a_process_has)
 {
-    uint32_t first, last;
-    char name[64], pus[16], expected[256], *text = NULL;
+    char *text = NULL;
     size_t size;
-    here(&first, &last);
     struct report_place place = {.root = scratch_folder(), .pid = getpid()};
-    snprintf(name, sizeof name, "proc/%d/fdinfo/5", (int)place.pid);
-    put(name, "pos:\t0\ndrm-driver:\tamdgpu\ndrm-pdev:\t0000:41:00.0\ndrm-memory-vram:\t0 KiB\n");
-    snprintf(name, sizeof name, "proc/%d/fdinfo/6", (int)place.pid);
-    put(name, "pos:\t0\ndrm-driver:\tamdgpu\ndrm-pdev:\t0000:c1:00.0\ndrm-memory-vram:\t64 KiB\n");
-    snprintf(pus, sizeof pus, "%u\n", last);
-    put("sys/bus/pci/devices/0000:c1:00.0/local_cpulist", pus);
+    put(formatted("proc/%d/fdinfo/5", (int)place.pid),
+        "pos:\t0\ndrm-driver:\tamdgpu\ndrm-pdev:\t0000:41:00.0\ndrm-memory-vram:\t0 KiB\n");
+    put(formatted("proc/%d/fdinfo/6", (int)place.pid),
+        "pos:\t0\ndrm-driver:\tamdgpu\ndrm-pdev:\t0000:c1:00.0\ndrm-memory-vram:\t64 KiB\n");
+    put("sys/bus/pci/devices/0000:c1:00.0/local_cpulist", formatted("%u\n", last));
     place.out = open_memstream(&text, &size);
     report_live_gpus(&place, "1 0/2 cuda0=0");
     fclose(place.out);
-    snprintf(expected, sizeof expected, " %d gpu: 0000:c1:00.0, %s\n", (int)place.pid,
-             first == last ? "near" : "partly near");
-    ck_assert_str_eq(strchr(text, ' '), expected);
+    ck_assert_str_eq(strchr(text, ' '), formatted(" %d gpu: 0000:c1:00.0, %s\n", (int)place.pid,
+                                                  first == last ? "near" : "partly near"));
     free(text);
 }
 
@@ -171,8 +154,6 @@ TEST(the_kernel_says_which_gpu_a_process_has)
 /* `words` for programs/gpus/takes.c; GPU 0 is near the first PU, GPU 1 near the last. */
 static struct run takes(const char *runtime, const char *options, const char *words)
 {
-    uint32_t first, last;
-    here(&first, &last);
     struct run run = run_command("env NEAR0=%u NEAR1=%u SERVET_WATCH=0 " SERVET_PIN
                                  " %s -- " PROGRAMS "/takes_%s %s",
                                  first, last, options, runtime, words);
@@ -183,19 +164,14 @@ static struct run takes(const char *runtime, const char *options, const char *wo
 /* Where word `number` was seen: "first", "last" or "all". */
 static void expect_at(const struct run *run, int number, const char *where)
 {
-    uint32_t first, last;
     struct profile_mask all;
-    char line[512];
-    here(&first, &last);
+    char pus[256];
     ck_assert_int_eq(profile_mask_get(0, &all), 0);
-    int length = snprintf(line, sizeof line, "worker 0 %d ", number);
-    if (strcmp(where, "all") == 0) {
-        profile_mask_format(&all, line + length, sizeof line - (size_t)length);
-    } else {
-        snprintf(line + length, sizeof line - (size_t)length, "%u",
-                 strcmp(where, "last") == 0 ? last : first);
+    profile_mask_format(&all, pus, sizeof pus);
+    if (strcmp(where, "all") != 0) {
+        snprintf(pus, sizeof pus, "%u", strcmp(where, "last") == 0 ? last : first);
     }
-    strcat(line, " ");
+    const char *line = formatted("worker 0 %d %s ", number, pus);
     ck_assert_msg(strstr(run->out, line), "no \"%s\" in %s%s", line, run->out, run->err);
 }
 
@@ -256,8 +232,6 @@ TEST(a_program_without_a_runtime_finds_none)
 /* Its part is its own; what the program has bound stays. */
 TEST(ranks_and_bound_processes_do_not_follow)
 {
-    uint32_t first, last;
-    here(&first, &last);
     struct run run = run_command(
         "env NEAR0=%u NEAR1=%u LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 OMP_NUM_THREADS=1 " SERVET_PIN
         " --gpus=follow -- " PROGRAMS "/takes_cuda main set1 main",
@@ -267,4 +241,4 @@ TEST(ranks_and_bound_processes_do_not_follow)
     expect_at(&run, 3, "first");
 }
 
-TESTS(.seconds = 60)
+TESTS(.seconds = 60, .setup = setup)

@@ -2,11 +2,11 @@
  * was put? The whole shim is in this program. */
 #include <signal.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "preload/node/log.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
+#include "tests/base/command.h"
 #include "tests/preload/moves/seen.h"
 
 sem_t begun, go;
@@ -145,22 +145,20 @@ static void *hold_the_lock(void *unused)
     return unused;
 }
 
+static void make_a_thread(void)
+{
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, wait_to_go, NULL), 0);
+    end(thread);
+}
+
 /* Another thread has the lock at a fork: it is not there to give it back. */
 TEST(a_forks_child_has_a_lock_of_its_own)
 {
-    pthread_t thread, child_thread;
-    int status;
+    pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, hold_the_lock, NULL), 0);
     sem_wait(&begun);
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(20);
-        sem_post(&go);
-        _exit(pthread_create(&child_thread, NULL, wait_to_go, NULL) != 0 ||
-              pthread_join(child_thread, NULL) != 0);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
+    in_a_process(make_a_thread);
     end(thread);
 }
 
@@ -177,30 +175,25 @@ static void *plan_meanwhile(void *unused)
     return wait_to_go(unused);
 }
 
+static void end_meanwhile(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, plan_meanwhile, NULL) == 0) {
+        sem_wait(&begun);
+    }
+    exit(0);
+}
+
 /* Another thread has the lock when the program ends. */
 TEST(a_report_at_the_end_waits_for_the_lock)
 {
-    char text[1000] = "", name[64];
-    int ends[2], status;
-    ck_assert_int_eq(pipe(ends), 0);
-    snprintf(name, sizeof name, "/proc/self/fd/%d", ends[1]);
+    const char *path = scratch_path("report");
+    pin_here.options.report = path;
     fflush(NULL);
-    const pid_t child = fork();
-    if (child == 0) {
-        pthread_t thread;
-        alarm(20);
-        pin_here.options.report = name;
-        if (pthread_create(&thread, NULL, plan_meanwhile, NULL) == 0) {
-            sem_wait(&begun);
-        }
-        exit(0);
-    }
-    close(ends[1]);
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
-    ck_assert_int_ge(read(ends[0], text, sizeof text - 1), 0);
+    in_a_process(end_meanwhile);
+    const char *text = read_text(path);
     ck_assert_msg(strstr(text, "the program gave a mask"), "%s", text);
-    close(ends[0]);
+    pin_here.options.report = NULL;
 }
 
 /* -- the main thread's PU -- */
@@ -299,17 +292,15 @@ static unsigned say_a_pool_is_left(void *(*routine)(void *))
     return records_said;
 }
 
+static void say_it_again(void)
+{
+    _exit(say_a_pool_is_left(wait_too) != 1);
+}
+
 TEST(why_a_pool_is_left_is_said_once_in_each_process)
 {
-    int status;
     ck_assert_uint_eq(say_a_pool_is_left(wait_to_go), 1);
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(20);
-        _exit(say_a_pool_is_left(wait_too) != 1);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
+    in_a_process(say_it_again);
 }
 
 TEST(a_main_thread_that_binds_itself_is_left_whichever_pu_it_had, .loops = 2)

@@ -12,11 +12,10 @@
 
 static const char *launcher, *prefix;
 static bool open_mpi, with_shim = true;
+
 static const char *path_of(const char *name)
 {
-    static char path[4096];
-    snprintf(path, sizeof path, "%s%s", prefix, name);
-    return path;
+    return formatted("%s%s", prefix, name);
 }
 
 static void need(const char *path)

@@ -2,34 +2,11 @@
 # On a machine that is suspended to RAM in the middle of the measuring, and woken by its clock: does servet-probe go on
 # where it was, say in the profile that the machine slept, and give figures that are not touched by it?
 # Runs inside the guest that can sleep (see `guest`), as root, with busybox alone.
-# usage: probe_suspend.sh SERVET-PROBE
+# usage: probe_suspend.sh SERVET-PROBE PROBING.SH
 probe=$1
-folder=$(mktemp -d)
-limit=300 # seconds until the probe counts as hanging
-asleep=5  # seconds; getting there takes two of them under emulation, and on a busy host all of them: then twice as many
+asleep=5 # seconds; getting there takes two of them under emulation, and on a busy host all of them: then twice as many
 clock=/sys/class/rtc/rtc0
-failed=0
-
-fail() {
-    echo "FAIL: $*"
-    failed=1
-}
-
-# rate: what one worker copies in a second, in MB
-rate() {
-    sed -n 's/.*"reference_bytes_per_s": *\([0-9.e+]*\).*/\1/p' "$1" | head -n 1 | awk '{ printf "%d", $1 / 1e6 }'
-}
-
-# await TEXT: until the probe says so
-await() {
-    waited=0
-    until grep -q "$1" "$folder/events"; do
-        sleep 0.1
-        waited=$((waited + 1))
-        kill -0 $child 2>/dev/null && [ $waited -lt $((10 * limit)) ] || break
-    done
-    grep -q "$1" "$folder/events" || fail "no \"$1\" in the events: $(tail -n 3 "$folder/events") $(cat "$folder/err")"
-}
+. "$2"
 
 suspend() {
     kill -0 $child 2>/dev/null || return
@@ -50,22 +27,10 @@ grep -q '"suspended"' "$folder/awake.json" && fail "awake: it says that the mach
 # The probe works on its results as well, so the suspension can fall beside its measurements.
 probe_asleep() {
     sleeps=0
-    "$probe" -q --no-mpi --cpuset 0,1 --probes memory --progress=json:3 -o "$folder/profile.json" \
-        3>"$folder/events" 2>"$folder/err" &
-    child=$!
+    begin --no-mpi --cpuset 0,1 --probes memory
     await 'memory of PUs'
     suspend
-    waited=0
-    while kill -0 $child 2>/dev/null && [ $waited -lt $((10 * limit)) ]; do
-        sleep 0.1
-        waited=$((waited + 1))
-    done
-    if kill -0 $child 2>/dev/null; then
-        fail "it hangs: $(tail -n 3 "$folder/events")"
-        kill -9 $child
-    fi
-    wait $child
-    status=$?
+    finish suspended
     [ $status -eq 0 ] || fail "status $status: $(cat "$folder/err")"
     [ $sleeps -ge 1 ] || fail "the probe was done before the machine could be suspended"
     asleep=$((2 * asleep))
@@ -76,7 +41,5 @@ probe_asleep || probe_asleep || probe_asleep || fail "no suspension, or no measu
 before=$(rate "$folder/awake.json")
 after=$(rate "$folder/profile.json")
 echo "one worker copies $before MB/s, and $after MB/s when the machine was suspended $sleeps times: $(grep suspended "$folder/profile.json")"
-# seconds of sleep in a copy, which takes a tenth of one, would look many times as slow
-[ $((5 * after)) -gt "$before" ] || fail "$after MB/s after $before MB/s"
-rm -rf "$folder"
-exit $failed
+similar suspended "$before" "$after"
+done_probing
