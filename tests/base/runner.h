@@ -70,6 +70,13 @@ void set_tests(struct tests_options options);
         set_tests((struct tests_options){__VA_ARGS__});                                            \
     }
 
+/* The head of a function that stands before another one (the linker's --wrap=name), which is
+ * __real_name. */
+#define WRAP(type, name, ...)                                                                      \
+    type __real_##name(__VA_ARGS__);                                                               \
+    type __wrap_##name(__VA_ARGS__);                                                               \
+    type __wrap_##name(__VA_ARGS__)
+
 /* Runs what registered itself, in the order of its lines, and says the result of each as it comes.
  * Returns what main() returns: 0, or 1 if a test failed. */
 int run_registered(void);

@@ -19,39 +19,41 @@ static struct fat_tree usual_tree(uint32_t nodes)
                              .random = {7}};
 }
 
-struct done {
+static struct fat_tree tree;
+static struct {
     struct survey survey;
     struct survey_result result;
     struct machine machine;
     struct probe probe;
-};
+} done;
 
-static void survey_tree(struct fat_tree *tree, bool exhaustive, double until_s, struct done *done)
+/* Surveys `tree`; what is found is in `done`. */
+static void survey_tree(bool exhaustive, double until_s)
 {
-    ck_assert_int_eq(bench_fat_tree_open(tree, &done->machine), 0);
-    done->probe = (struct probe){.machine = &done->machine, .seed = 1};
-    const struct survey_layout layout = bench_fat_tree_layout(tree);
+    ck_assert_int_eq(bench_fat_tree_open(&tree, &done.machine), 0);
+    done.probe = (struct probe){.machine = &done.machine, .seed = 1};
+    const struct survey_layout layout = bench_fat_tree_layout(&tree);
     const struct survey_options options = {32768, exhaustive, until_s};
-    probe_survey_open(&done->survey, &done->probe, &layout, &options);
-    ck_assert_int_eq(probe_survey_run(&done->survey, &done->result), 0);
+    probe_survey_open(&done.survey, &done.probe, &layout, &options);
+    ck_assert_int_eq(probe_survey_run(&done.survey, &done.result), 0);
 }
 
-static void finish(struct fat_tree *tree, struct done *done)
+static void finish(void)
 {
-    profile_communication_free(&done->result.network);
-    probe_survey_close(&done->survey);
-    bench_fat_tree_close(tree, &done->machine);
+    profile_communication_free(&done.result.network);
+    probe_survey_close(&done.survey);
+    bench_fat_tree_close(&tree, &done.machine);
 }
 
 /* Layer of every pair against the truth; how many are wrong. */
-static size_t count_wrong(const struct fat_tree *tree, const struct profile_communication *network)
+static size_t count_wrong(void)
 {
     size_t wrong = 0;
-    for (uint32_t a = 0; a < tree->nodes; a++) {
-        for (uint32_t b = a + 1; b < tree->nodes; b++) {
+    for (uint32_t a = 0; a < tree.nodes; a++) {
+        for (uint32_t b = a + 1; b < tree.nodes; b++) {
             size_t layer = SIZE_MAX;
-            profile_layer_of(network, a, b, &layer);
-            wrong += layer != bench_fat_tree_layer(tree, a, b);
+            profile_layer_of(&done.result.network, a, b, &layer);
+            wrong += layer != bench_fat_tree_layer(&tree, a, b);
         }
     }
     return wrong;
@@ -59,11 +61,10 @@ static size_t count_wrong(const struct fat_tree *tree, const struct profile_comm
 
 TEST(a_fat_tree_is_found_from_few_of_its_pairs)
 {
-    struct fat_tree tree = usual_tree(600);
-    struct done done;
-    survey_tree(&tree, false, 0, &done);
+    tree = usual_tree(600);
+    survey_tree(false, 0);
     ck_assert_uint_eq(done.result.network.layer_count, 3);
-    ck_assert_uint_eq(count_wrong(&tree, &done.result.network), 0);
+    ck_assert_uint_eq(count_wrong(), 0);
     ck_assert_uint_lt(done.result.measured_pairs, 15 * 600 + 600);
     ck_assert_uint_gt(done.result.checked, 100);
     ck_assert_uint_eq(done.result.unreached, 0);
@@ -71,28 +72,24 @@ TEST(a_fat_tree_is_found_from_few_of_its_pairs)
         ck_assert(fabs(done.result.network.layers[i].seconds / tree.seconds[i] - 1) < 0.05);
         ck_assert_int_eq(done.result.network.layers[i].quality.origin, PROFILE_INFERRED);
     }
-    finish(&tree, &done);
 }
 
 TEST(exhaustive_measures_every_pair)
 {
-    struct fat_tree tree = usual_tree(60);
-    struct done done;
-    survey_tree(&tree, true, 0, &done);
+    tree = usual_tree(60);
+    survey_tree(true, 0);
     ck_assert_uint_eq(done.result.measured_pairs, 60 * 59 / 2);
-    ck_assert_uint_eq(count_wrong(&tree, &done.result.network), 0);
+    ck_assert_uint_eq(count_wrong(), 0);
     ck_assert_int_eq(done.result.network.layers[0].quality.origin, PROFILE_MEASURED);
     ck_assert_uint_eq(done.result.network.measured.group_count, 1);
     ck_assert_uint_eq(done.result.network.measured.groups[0].count, 60);
-    finish(&tree, &done);
 }
 
 /* Each measured pair is marked, and no other. */
 TEST(marks_tell_measured_from_inferred)
 {
-    struct fat_tree tree = usual_tree(200);
-    struct done done;
-    survey_tree(&tree, false, 0, &done);
+    tree = usual_tree(200);
+    survey_tree(false, 0);
     const struct profile_relation *marks = &done.result.network.measured;
     size_t marked = 0;
     for (uint32_t a = 0; a < tree.nodes; a++) {
@@ -111,7 +108,6 @@ TEST(marks_tell_measured_from_inferred)
     }
     ck_assert_uint_eq(marked, done.result.measured_pairs);
     ck_assert_uint_lt(marked, 200 * 199 / 4);
-    finish(&tree, &done);
 }
 
 TEST(layers_are_told_apart_by_the_spread_that_was_measured)
@@ -119,14 +115,13 @@ TEST(layers_are_told_apart_by_the_spread_that_was_measured)
     static const double noise[] = {0.005, 0.02, 0.08};
     double spread[3];
     for (size_t i = 0; i < 3; i++) {
-        struct fat_tree tree = usual_tree(100);
-        struct done done;
+        tree = usual_tree(100);
         tree.noise = noise[i];
-        survey_tree(&tree, true, 0, &done);
+        survey_tree(true, 0);
         spread[i] = probe_survey_spread(&done.survey);
         ck_assert_uint_eq(done.result.network.layer_count, 2);
-        ck_assert_uint_eq(count_wrong(&tree, &done.result.network), 0);
-        finish(&tree, &done);
+        ck_assert_uint_eq(count_wrong(), 0);
+        finish();
     }
     /* Figures are repeated until the two least agree within 5 %: what is noisier differs by less
      * than a single one. */
@@ -140,12 +135,11 @@ TEST(layers_are_told_apart_by_the_spread_that_was_measured)
 
 TEST(a_node_with_a_slow_card_is_a_layer_of_its_own)
 {
-    struct fat_tree tree = usual_tree(20);
-    struct done done;
+    tree = usual_tree(20);
     size_t layer = 0;
     tree.slow = 7;
     tree.seconds[0] = 2e-6;
-    survey_tree(&tree, false, 0, &done);
+    survey_tree(false, 0);
     ck_assert_uint_eq(done.result.network.layer_count, 2);
     for (uint32_t node = 0; node < 20; node++) {
         if (node != 7) {
@@ -153,33 +147,28 @@ TEST(a_node_with_a_slow_card_is_a_layer_of_its_own)
             ck_assert_uint_eq(layer, 1);
         }
     }
-    finish(&tree, &done);
 }
 
 TEST(pairs_that_disturb_each_other_are_measured_apart)
 {
-    struct fat_tree tree = usual_tree(600);
-    struct done done;
+    tree = usual_tree(600);
     tree.most_pairs = 10;
-    survey_tree(&tree, false, 0, &done);
+    survey_tree(false, 0);
     ck_assert_uint_le(done.survey.width, 10);
     ck_assert_uint_ge(done.survey.width, 5);
-    ck_assert_uint_eq(count_wrong(&tree, &done.result.network), 0);
-    finish(&tree, &done);
+    ck_assert_uint_eq(count_wrong(), 0);
 }
 
 TEST(a_budget_ends_early_and_says_so)
 {
-    struct fat_tree tree = usual_tree(600);
-    struct done done;
+    tree = usual_tree(600);
     tree.most_pairs = 1;
-    survey_tree(&tree, false, 0.02, &done);
+    survey_tree(false, 0.02);
     ck_assert(done.survey.out_of_time);
     ck_assert_uint_gt(done.result.unreached, 0);
     ck_assert(tree.elapsed_s < 0.03);
     ck_assert_uint_gt(done.result.network.layer_count, 0);
     ck_assert_int_eq(done.result.network.layers[0].quality.origin, PROFILE_INFERRED);
-    finish(&tree, &done);
 }
 
 static void assert_hostlist(const char *expected, char **names, uint32_t count)

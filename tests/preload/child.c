@@ -9,13 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/base/command.h"
 #include "tests/base/scratch.h"
 #include "tests/preload/here.h"
 
 extern char **environ;
 
-struct child child, plain;
+struct run child, plain;
 
 static void clean_environment(void)
 {
@@ -60,21 +59,12 @@ static void prepare(const void *changes)
     }
 }
 
-/* Cut where it is longer: tests look at the beginning of lines. */
-static void keep_text(char *to, const char *text)
+void child_run(struct run *of, const char *const *changes, const char *const *argv)
 {
-    snprintf(to, CHILD_TEXT, "%s", text);
+    *of = run_program(argv, prepare, changes);
 }
 
-void child_run(struct child *of, const char *const *changes, const char *const *argv)
-{
-    struct run run = run_program(argv, prepare, changes);
-    of->status = run.status;
-    keep_text(of->out, run.out);
-    keep_text(of->err, run.err);
-}
-
-void child_run_preloaded(struct child *of, const char *const *changes, const char *const *argv)
+void child_run_preloaded(struct run *of, const char *const *changes, const char *const *argv)
 {
     const char *all[32] = {"LD_PRELOAD=" CHILD_PRELOAD, "SERVET_WATCH=0"};
     for (size_t i = 0; changes && changes[i] && i < 29; i++) {
@@ -108,7 +98,7 @@ size_t child_lines(const char *text, const char *beginning)
     return count;
 }
 
-void child_worker(const struct child *of, int rank, int thread, char *pus, size_t size)
+void child_worker(const struct run *of, int rank, int thread, char *pus, size_t size)
 {
     const char *beginning = formatted("worker %d %d ", rank, thread);
     const char *line = find_line(of->out, beginning);
@@ -118,7 +108,7 @@ void child_worker(const struct child *of, int rank, int thread, char *pus, size_
     snprintf(pus, size, "%.*s", (int)strcspn(line, " \n"), line);
 }
 
-void child_expect_pus(const struct child *of, int rank, int thread, const char *expected)
+void child_expect_pus(const struct run *of, int rank, int thread, const char *expected)
 {
     char pus[256];
     child_worker(of, rank, thread, pus, sizeof pus);
@@ -127,12 +117,12 @@ void child_expect_pus(const struct child *of, int rank, int thread, const char *
                   pus, expected, of->out, of->err);
 }
 
-void child_expect(const struct child *of, int rank, int thread, uint32_t pu)
+void child_expect(const struct run *of, int rank, int thread, uint32_t pu)
 {
     child_expect_pus(of, rank, thread, formatted("%u", pu));
 }
 
-static void expect_in(const struct child *of, const char *text, const char *format, va_list values)
+static void expect_in(const struct run *of, const char *text, const char *format, va_list values)
 {
     char expected[512];
     vsnprintf(expected, sizeof expected, format, values);
@@ -140,7 +130,7 @@ static void expect_in(const struct child *of, const char *text, const char *form
                   of->err, of->status);
 }
 
-void child_says(const struct child *of, const char *format, ...)
+void child_says(const struct run *of, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
@@ -164,7 +154,7 @@ void child_setup(void)
     snprintf(child_report, sizeof child_report, "SERVET_REPORT=%s", scratch_path("report"));
 }
 
-void child_succeeds(const struct child *of)
+void child_succeeds(const struct run *of)
 {
     ck_assert_msg(of->status == 0, "exit status %d:\n%s%s", of->status, of->out, of->err);
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHILD_TEXT 65536
+#include "tests/base/command.h"
 
 /* What LD_PRELOAD holds to load the shim: with a sanitizer, its runtime too. */
 #ifdef SANITIZERS
@@ -18,18 +18,13 @@
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-struct child {
-    int status; /* exit status; 128 + signal */
-    char out[CHILD_TEXT], err[CHILD_TEXT];
-};
-
 /* Runs argv (ended by NULL) with the environment of the test without SERVET_*, OMP_* and any user's
  * profile, changed by `changes` ("NAME=value", ended by NULL; may be NULL). A child that cannot be
  * run fails the test. */
-void child_run(struct child *of, const char *const *changes, const char *const *argv);
+void child_run(struct run *of, const char *const *changes, const char *const *argv);
 
 /* Most tests look at one program at a time: the last that ran, and the same without the shim. */
-extern struct child child, plain;
+extern struct run child, plain;
 
 /* Runs `child`, which must end with 0, without the shim and with it. `told` (NULL: nothing is
  * asked): the PUs of workers, RANK.THREAD=first, second (of order[]), both or all, and "silent"
@@ -41,27 +36,27 @@ void run_preloaded(const char *const *changes, const char *const *argv, const ch
 #define RANK "OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1"
 
 /* The same with the shim in LD_PRELOAD; what else runs on this machine is no stranger to it. */
-void child_run_preloaded(struct child *of, const char *const *changes, const char *const *argv);
+void child_run_preloaded(struct run *of, const char *const *changes, const char *const *argv);
 
 /* Changes for a registry and a report of the test's own; what gives them their values. */
 extern char child_registry[96], child_report[96];
 void child_setup(void);
 
 /* Fails the test unless the program ended with 0. */
-void child_succeeds(const struct child *of);
+void child_succeeds(const struct run *of);
 /* The PUs of "worker RANK THREAD" in the program's output; fails the test if there is no such
  * line. */
-void child_worker(const struct child *of, int rank, int thread, char *pus, size_t size);
+void child_worker(const struct run *of, int rank, int thread, char *pus, size_t size);
 /* Fails the test unless this, as printf() makes it, is in what the program printed. */
-void child_says(const struct child *of, const char *format, ...)
+void child_says(const struct run *of, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same of `child` and stderr. */
 void child_err_says(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* How many lines of stdout / stderr begin with `beginning`. */
 size_t child_lines(const char *text, const char *beginning);
 /* Fails the test unless worker `thread` of `rank` may run on just these PUs. */
-void child_expect_pus(const struct child *of, int rank, int thread, const char *pus);
+void child_expect_pus(const struct run *of, int rank, int thread, const char *pus);
 /* Fails the test unless worker `thread` of `rank` has exactly `pu`. */
-void child_expect(const struct child *of, int rank, int thread, uint32_t pu);
+void child_expect(const struct run *of, int rank, int thread, uint32_t pu);
 
 #endif

@@ -45,3 +45,8 @@ void close_machine(struct machine *machine)
     unlink(machine->path);
     profile_free(machine->profile);
 }
+
+void set_number(const char *name, uint32_t value)
+{
+    setenv(name, formatted("%u", value), 1);
+}

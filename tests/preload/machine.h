@@ -16,4 +16,7 @@ struct machine {
 void open_machine(const char *source, struct machine *out);
 void close_machine(struct machine *machine);
 
+/* In the environment. */
+void set_number(const char *name, uint32_t value);
+
 #endif

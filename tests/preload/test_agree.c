@@ -51,11 +51,6 @@ static size_t ask_command(const struct machine *m, const char *priority, const u
     return count;
 }
 
-static void set_number(const char *name, uint32_t value)
-{
-    setenv(name, formatted("%u", value), 1);
-}
-
 /* The plan that the shim makes from the environment. */
 static void make_plan(const struct machine *m, uint32_t threads, struct pin_launcher *launcher,
                       struct pin_plan *plan)

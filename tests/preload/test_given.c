@@ -19,16 +19,13 @@ static const uint32_t matrix_nodes[] = {3, 1, 7, 5};
 static struct machine machine;
 static struct profile_mask mask; /* of this process, as it would be there */
 
-int __wrap_profile_mask_get(pid_t tid, struct profile_mask *out);
-int __wrap_profile_mask_set(pid_t tid, const struct profile_mask *to);
-
-int __wrap_profile_mask_get(pid_t tid, struct profile_mask *out)
+WRAP(int, profile_mask_get, pid_t tid, struct profile_mask *out)
 {
     *out = tid ? machine.all : mask;
     return 0;
 }
 
-int __wrap_profile_mask_set(pid_t tid, const struct profile_mask *to)
+WRAP(int, profile_mask_set, pid_t tid, const struct profile_mask *to)
 {
     ck_assert_int_eq(tid, 0);
     mask = *to;
@@ -83,11 +80,6 @@ static void be_matrix_of_amd(void)
 }
 
 /* -- ranks -- */
-
-static void set_number(const char *name, uint32_t value)
-{
-    setenv(name, formatted("%u", value), 1);
-}
 
 static void be_rank(uint32_t rank, uint32_t ranks, uint32_t threads)
 {

@@ -110,9 +110,7 @@ static pid_t leaves;
 static struct pin_thread *leaving;
 static atomic_int main_went = -1, thread_went = -1; /* the PU they were put on last */
 
-int __real_profile_mask_set_pu(pid_t tid, uint32_t pu);
-int __wrap_profile_mask_set_pu(pid_t tid, uint32_t pu);
-int __wrap_profile_mask_set_pu(pid_t tid, uint32_t pu)
+WRAP(int, profile_mask_set_pu, pid_t tid, uint32_t pu)
 {
     if (leaving && tid == leaves) {
         atomic_store(&leaving->away, true);
@@ -200,9 +198,7 @@ TEST(a_report_at_the_end_waits_for_the_lock)
 
 static int main_runs_on = -1;
 
-int __real_sched_getcpu(void);
-int __wrap_sched_getcpu(void);
-int __wrap_sched_getcpu(void)
+WRAP(int, sched_getcpu, void)
 {
     return main_runs_on >= 0 ? main_runs_on : __real_sched_getcpu();
 }
@@ -229,27 +225,20 @@ TEST(a_main_thread_makes_room_for_a_thread_that_comes_to_its_pu)
 static unsigned lines_said, records_said;
 static int32_t reported = -1;
 
-void __wrap_pin_log(bool verbose, const char *format, ...);
-void __wrap_pin_log(bool verbose, const char *format, ...)
+WRAP(void, pin_log, bool verbose, const char *format, ...)
 {
     (void)format;
     lines_said += verbose;
 }
 
-void __real_pin_record(const char *where, bool verbose, const char *sentence,
-                       const struct profile_fact *facts);
-void __wrap_pin_record(const char *where, bool verbose, const char *sentence,
-                       const struct profile_fact *facts);
-void __wrap_pin_record(const char *where, bool verbose, const char *sentence,
-                       const struct profile_fact *facts)
+WRAP(void, pin_record, const char *where, bool verbose, const char *sentence,
+     const struct profile_fact *facts)
 {
     records_said += verbose;
     __real_pin_record(where, false, sentence, facts);
 }
 
-void __real_pin_report_moved(uint32_t line, int32_t pu);
-void __wrap_pin_report_moved(uint32_t line, int32_t pu);
-void __wrap_pin_report_moved(uint32_t line, int32_t pu)
+WRAP(void, pin_report_moved, uint32_t line, int32_t pu)
 {
     reported = pu;
     __real_pin_report_moved(line, pu);
@@ -353,9 +342,7 @@ TEST(threads_that_are_left_begin_beside_the_main_thread, .loops = WAYS)
 
 static bool is_cancelled;
 
-void __real_pin_report_end(uint32_t line);
-void __wrap_pin_report_end(uint32_t line);
-void __wrap_pin_report_end(uint32_t line)
+WRAP(void, pin_report_end, uint32_t line)
 {
     if (is_cancelled) {
         pthread_cancel(pthread_self());

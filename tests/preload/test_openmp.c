@@ -57,7 +57,7 @@ TEST(a_rank_that_outgrows_its_part_is_left_alone)
 }
 
 /* What a thread computed, behind its PUs. */
-static const char *result_of(const struct child *of, int thread)
+static const char *result_of(const struct run *of, int thread)
 {
     char pus[256];
     child_worker(of, 0, thread, pus, sizeof pus);

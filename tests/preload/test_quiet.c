@@ -98,7 +98,7 @@ TEST(help_lists_every_variable)
 {
     char *line, *end;
     child_run(&child, NULL, ARGV(SERVET_PIN, "--variables"));
-    static struct child help;
+    static struct run help;
     child_run(&help, NULL, ARGV(SERVET_PIN, "--help"));
     ck_assert_int_eq(help.status, 0);
     size_t variables = 0;

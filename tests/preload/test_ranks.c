@@ -2,6 +2,8 @@
  * gives them, whatever the launcher's own binding was, with the library's helper threads off the
  * workers' slots?
  *
+ * Masks of launchers and of what is between them and a program are asked by `compositions`.
+ *
  *     test_ranks LAUNCHER PREFIX      LAUNCHER: path of mpirun; programs PREFIXranks,
  *                                     PREFIXranks_f90 and so on
  */
@@ -165,44 +167,9 @@ TEST(helpers_have_the_region)
     ck_assert_uint_gt(threads, 4);
 }
 
-/* Each rank bound to a core of its own, which both launchers do when asked: with servet-pin in
- * front it is on the PUs that it had without, and keeps its number. */
-TEST(a_binding_that_the_user_asked_for_is_the_same_below_servet_pin)
-{
-    const char *program = path_of("ranks"), *option = open_mpi ? "--bind-to" : "-bind-to";
-    char bound[2][256], placed[2][256];
-    need(program);
-    launch(NULL, ARGV(option, "core"), ARGV(program));
-    for (int rank = 0; rank < 2; rank++) {
-        child_worker(&child, rank, 0, bound[rank], sizeof bound[rank]);
-    }
-    launch(CHANGES("SERVET_VERBOSE=1"), ARGV(option, "core"), ARGV(SERVET_PIN, program));
-    child_err_says("rank 0 of 2");
-    for (int rank = 0; rank < 2; rank++) {
-        struct profile_set had, has;
-        child_worker(&child, rank, 0, placed[rank], sizeof placed[rank]);
-        ck_assert_int_eq(profile_set_parse(bound[rank], &had), 0);
-        ck_assert_int_eq(profile_set_parse(placed[rank], &has), 0);
-        ck_assert_msg(has.count == 1 && profile_set_has(&had, has.ids[0]),
-                      "rank %d, bound to %s, is on %s", rank, bound[rank], placed[rank]);
-        profile_set_free(&had);
-        profile_set_free(&has);
-    }
-}
-
 /* A command below servet-pin, unbound by the launcher. */
 #define run_unbound(changes, ...)                                                                  \
     launch(changes, open_mpi ? ARGV("--bind-to", "none") : NULL, ARGV(SERVET_PIN, __VA_ARGS__))
-
-/* A job's script in front of the program is not the rank; the program that it runs is, even one
- * after another. */
-TEST(a_rank_below_a_shell_is_placed)
-{
-    const char *program = path_of("ranks");
-    need(program);
-    run_unbound(CHANGES("OMP_NUM_THREADS=1"), "sh", "-c", "true; \"$0\"; exit $?", program);
-    expect_ranks();
-}
 
 /* servet-pin has narrowed the rank to its one PU; what the rank starts gets the mask from
  * before. */
@@ -233,24 +200,6 @@ TEST(force_overrules_the_users_places)
     run_unbound(CHANGES("OMP_NUM_THREADS=1", "OMP_PROC_BIND=close", places), program);
     child_expect(&child, 0, 0, order[1]);
     child_expect(&child, 1, 0, order[1]);
-}
-
-/* hydra obeys it, and Open MPI binds ranks beyond it. Seen red: all of Open MPI's ranks on that one
- * PU, and 200 times as slow. */
-TEST(a_taskset_around_the_launcher_means_what_it_does_without_the_shim)
-{
-    char pus[256];
-    need(path_of("ranks"));
-    child_run(&plain, NULL,
-              ARGV("taskset", "-c", order_text[1], launcher, "-n", "2", path_of("ranks")));
-    run_plain(
-        NULL,
-        ARGV("taskset", "-c", order_text[1], launcher, "-n", "2", SERVET_PIN, path_of("ranks")),
-        NULL);
-    for (int rank = 0; rank < 2; rank++) {
-        child_worker(&plain, rank, 0, pus, sizeof pus);
-        child_expect_pus(&child, rank, 0, pus);
-    }
 }
 
 /* Without a number of threads each rank has its share of the PUs, and what OpenMP sees is that

@@ -64,7 +64,6 @@ TEST(a_sandbox_of_the_program_is_not_touched, .not_sanitized = "it opens files a
         ck_assert_str_eq(child.out, expected);
         ck_assert_str_eq(child.err, "");
     }
-    run_preloaded(NULL, ARGV(PROGRAM, "vfork"), "0.1=second");
 }
 
 /* No file may grow; one file beside the standard ones, which the loader needs too. */

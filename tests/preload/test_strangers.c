@@ -101,9 +101,10 @@ TEST(a_sandbox_of_all_leaves_nobody_on_one_pu, SANDBOX)
     }
 }
 
-TEST(a_vfork_child_that_shuts_itself_in_is_not_killed, .starts_programs = true)
+/* By prctl() and by seccomp(). */
+TEST(a_vfork_child_that_shuts_itself_in_is_not_killed, .loops = 2, .starts_programs = true)
 {
-    run("vfork", NULL);
+    run("vfork", _i ? "0" : NULL);
     ck_assert_msg(strstr(child.out, "count 2 0\n"), "%s", child.out);
     child_expect(&child, 0, 1, order[1]);
 }

@@ -34,11 +34,7 @@ enum { RUNTIMES = sizeof openmp_programs / sizeof openmp_programs[0] };
 
 static const char *number(size_t value)
 {
-    static char text[8][16];
-    static size_t next;
-    char *out = text[next++ % 8];
-    snprintf(out, sizeof text[0], "%zu", value);
-    return out;
+    return formatted("%zu", value);
 }
 
 /* Runs an OpenMP program of `threads` threads; `prefix`, if not NULL, is a command that goes before
@@ -58,6 +54,17 @@ static void run_openmp(const char *program, size_t threads, const char *priority
     child_run_preloaded(&child, ARGV(count, priority, "OMP_WAIT_POLICY=passive"), argv);
 }
 
+/* By /sys alone: no two workers share a core while cores are free, and two are in memory priority on
+ * different packages, in communication priority in one NUMA node. */
+static void expect_sense(const uint32_t *pus, size_t threads, size_t priority)
+{
+    const struct truth_place one = truth_place_of(pus[0]), other = truth_place_of(pus[1]);
+    ck_assert_uint_eq(truth_cores(pus, threads), threads < CORES ? threads : CORES);
+    ck_assert_msg(threads > 2 ||
+                      (priority == 0 ? one.package != other.package : one.node == other.node),
+                  "PUs %u and %u for two workers", pus[0], pus[1]);
+}
+
 static void expect_openmp(size_t runtime, size_t threads, size_t priority, const char *cpuset,
                           const char *const *prefix)
 {
@@ -69,6 +76,9 @@ static void expect_openmp(size_t runtime, size_t threads, size_t priority, const
     truth_ask_map(&map, ARGV("-n", number(threads), priorities[priority].option,
                              cpuset ? "--cpuset" : NULL, cpuset));
     truth_expect(&child, &map, 1, threads);
+    if (!cpuset) {
+        expect_sense(map.pus, threads, priority);
+    }
 }
 
 /* -- the machine -- */
@@ -164,9 +174,9 @@ TEST(what_the_probes_measure_on_a_node_is_on_that_node)
 
 /* -- threads -- */
 
-TEST(openmp_threads_are_where_servet_map_says, .loops = 3)
+TEST(openmp_threads_are_where_servet_map_says, .loops = 4)
 {
-    static const size_t threads[] = {5, CORES, PUS};
+    static const size_t threads[] = {2, 5, CORES, PUS};
     for (size_t runtime = 0; runtime < RUNTIMES; runtime++) {
         for (size_t priority = 0; priority < PRIORITIES; priority++) {
             expect_openmp(runtime, threads[_i], priority, NULL, NULL);
@@ -182,50 +192,6 @@ TEST(posix_threads_are_where_servet_map_says)
                             ARGV(PROGRAMS "/pthreads", "11"));
         truth_ask_map(&map, ARGV("-n", "12", "--one-by-one", priorities[priority].option));
         truth_expect(&child, &map, 1, 12);
-    }
-}
-
-/* By /sys and the threads' own words alone: servet-map is not asked. */
-TEST(no_two_workers_share_a_core_while_cores_are_free)
-{
-    static const size_t team[] = {2, CORES, PUS};
-    uint32_t pus[PUS];
-    if (!is_built(openmp_programs[0])) {
-        return;
-    }
-    for (size_t priority = 0; priority < PRIORITIES; priority++) {
-        for (size_t i = 0; i < sizeof team / sizeof team[0]; i++) {
-            run_openmp(openmp_programs[0], team[i], priorities[priority].variable, NULL);
-            for (size_t thread = 0; thread < team[i]; thread++) {
-                char text[256], *end;
-                child_worker(&child, 0, (int)thread, text, sizeof text);
-                pus[thread] = (uint32_t)strtoul(text, &end, 10);
-                ck_assert_msg(!*end, "thread %zu may run on %s", thread, text);
-            }
-            ck_assert_uint_eq(truth_cores(pus, team[i]), team[i] < CORES ? team[i] : CORES);
-        }
-    }
-}
-
-/* Two workers: in memory priority on different packages, in communication priority in one NUMA
- * node. */
-TEST(priorities_spread_and_pack)
-{
-    static const char *const what[] = {"spread", "pack"};
-    uint32_t pus[2];
-    if (!is_built(openmp_programs[0])) {
-        return;
-    }
-    for (size_t priority = 0; priority < PRIORITIES; priority++) {
-        run_openmp(openmp_programs[0], 2, priorities[priority].variable, NULL);
-        for (int thread = 0; thread < 2; thread++) {
-            char text[256];
-            child_worker(&child, 0, thread, text, sizeof text);
-            pus[thread] = (uint32_t)strtoul(text, NULL, 10);
-        }
-        struct truth_place one = truth_place_of(pus[0]), other = truth_place_of(pus[1]);
-        ck_assert_msg(priority == 0 ? one.package != other.package : one.node == other.node,
-                      "PUs %u and %u do not %s two workers", pus[0], pus[1], what[priority]);
     }
 }
 

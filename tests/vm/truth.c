@@ -47,7 +47,7 @@ struct truth_place truth_place_of(uint32_t cpu)
 
 void truth_ask_map(struct truth_map *out, const char *const *arguments)
 {
-    static struct child asked; /* not the one whose answer is compared with the map */
+    static struct run asked; /* not the one whose answer is compared with the map */
     const char *argv[16] = {SERVET_MAP};
     for (size_t i = 0; arguments[i]; i++) {
         argv[i + 1] = arguments[i];
@@ -63,7 +63,7 @@ void truth_ask_map(struct truth_map *out, const char *const *arguments)
     }
 }
 
-void truth_expect(const struct child *of, const struct truth_map *map, size_t ranks, size_t threads)
+void truth_expect(const struct run *of, const struct truth_map *map, size_t ranks, size_t threads)
 {
     ck_assert_msg(of->status == 0, "exit status %d: %s%s", of->status, of->out, of->err);
     ck_assert_uint_eq(map->count, ranks * threads);

@@ -28,8 +28,7 @@ void truth_ask_map(struct truth_map *out, const char *const *arguments);
 
 /* Fails unless the `ranks` x `threads` workers that `child` reported each have exactly the one PU
  * that `map` says. */
-void truth_expect(const struct child *of, const struct truth_map *map, size_t ranks,
-                  size_t threads);
+void truth_expect(const struct run *of, const struct truth_map *map, size_t ranks, size_t threads);
 
 /* How many different cores / NUMA nodes pus[0 … count) are on. */
 size_t truth_cores(const uint32_t *pus, size_t count);

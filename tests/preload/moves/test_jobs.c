@@ -30,9 +30,7 @@ TEST(a_thread_that_comes_while_another_one_plans_is_left)
 static struct pin_registry another_job;
 static bool ends_soon;
 
-int __real_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+WRAP(int, nanosleep, const struct timespec *time, struct timespec *left)
 {
     if (ends_soon) {
         ends_soon = false;
@@ -93,12 +91,8 @@ TEST(the_watch_runs_where_a_thread_that_is_left_may)
 
 static bool comes_between;
 
-int __real_pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
-                           struct pin_memory *out);
-int __wrap_pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
-                           struct pin_memory *out);
-int __wrap_pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
-                           struct pin_memory *out)
+WRAP(int, pin_memory_plan, enum pin_membind membind, const struct pin_memory_request *request,
+     struct pin_memory *out)
 {
     if (comes_between) {
         comes_between = false;
@@ -139,9 +133,7 @@ static void *compute(void *unused)
     return unused;
 }
 
-int __real_profile_ticks_get(struct profile_ticks *ticks, size_t pus);
-int __wrap_profile_ticks_get(struct profile_ticks *ticks, size_t pus);
-int __wrap_profile_ticks_get(struct profile_ticks *ticks, size_t pus)
+WRAP(int, profile_ticks_get, struct profile_ticks *ticks, size_t pus)
 {
     const int pu = atomic_load(&idles);
     if (pu < 0) {

@@ -33,10 +33,9 @@ static void wait_for(pid_t pid)
 
 static void show(const char *kind, const char *who, const char *how)
 {
-    char pus[256], line[512];
+    char pus[256];
     report_allowed("/proc/thread-self/status", pus, sizeof pus);
-    snprintf(line, sizeof line, "%s %s %s %s\n", kind, who, how, pus);
-    report_line(line);
+    report_line("%s %s %s %s\n", kind, who, how, pus);
 }
 
 static void *show_thread(void *who)
@@ -166,7 +165,7 @@ static void by_popen(const char *who)
     char line[512];
     FILE *pipe = popen(script_of(who, "popen"), "r");
     if (pipe && fgets(line, sizeof line, pipe)) {
-        report_line(line);
+        report_line("%s", line);
     }
     if (pipe) {
         pclose(pipe);
@@ -181,8 +180,7 @@ static void by_words(const char *who)
     if (asprintf(&command, "$(%s)", script_of(who, "wordexp")) > 0 &&
         wordexp(command, &words, 0) == 0) {
         for (size_t i = 0; i < words.we_wordc; i++) {
-            report_line(words.we_wordv[i]);
-            report_line(i + 1 < words.we_wordc ? " " : "\n");
+            report_line("%s%s", words.we_wordv[i], i + 1 < words.we_wordc ? " " : "\n");
         }
     }
 }

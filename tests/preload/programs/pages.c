@@ -57,8 +57,7 @@ static void show(const char *what, char *memory)
         used +=
             (size_t)snprintf(line + used, sizeof line - used, " nowhere: %s", strerror(-nowhere));
     }
-    snprintf(line + used, sizeof line - used, "\n");
-    report_line(line);
+    report_line("%s\n", line);
 }
 
 int main(int argc, char **argv)

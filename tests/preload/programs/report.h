@@ -11,6 +11,7 @@
 #define SERVET_TESTS_PRELOAD_REPORT_H
 
 #include <dirent.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,14 @@ static inline void report_allowed(const char *path, char *out, size_t size)
     }
 }
 
-static inline void report_line(const char *line)
+/* As printf() makes it, in one write. */
+__attribute__((format(printf, 1, 2))) static inline void report_line(const char *format, ...)
 {
+    char line[1024];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(line, sizeof line, format, values);
+    va_end(values);
     if (write(STDOUT_FILENO, line, strlen(line)) < 0) {
         exit(3);
     }
@@ -53,27 +60,16 @@ static inline unsigned report_work(unsigned seed)
 /* Takes a millisecond, so that no thread that reports is one that lives briefly. */
 static inline void report_worker(int rank, int thread)
 {
-    char pus[256], line[512];
+    char pus[256];
     unsigned sum = report_work((unsigned)(1000 * rank + thread));
     usleep(1000);
     report_allowed("/proc/thread-self/status", pus, sizeof pus);
-    snprintf(line, sizeof line, "worker %d %d %s %u\n", rank, thread, pus, sum);
-    report_line(line);
+    report_line("worker %d %d %s %u\n", rank, thread, pus, sum);
 }
 
 static inline void report_count(int rank, int count)
 {
-    char line[64];
-    snprintf(line, sizeof line, "count %d %d\n", rank, count);
-    report_line(line);
-}
-
-/* "place RANK THREAD PLACE", the OpenMP runtime's own number of it. */
-static inline void report_place(int rank, int thread, int place)
-{
-    char line[64];
-    snprintf(line, sizeof line, "place %d %d %d\n", rank, thread, place);
-    report_line(line);
+    report_line("count %d %d\n", rank, count);
 }
 
 static inline void report_masks(int rank)
@@ -81,14 +77,13 @@ static inline void report_masks(int rank)
     DIR *tasks = opendir("/proc/self/task");
     struct dirent *entry;
     while (tasks && (entry = readdir(tasks))) {
-        char path[512], pus[256], line[512];
+        char path[512], pus[256];
         if (entry->d_name[0] == '.') {
             continue;
         }
         snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
         report_allowed(path, pus, sizeof pus);
-        snprintf(line, sizeof line, "mask %d %.20s %s\n", rank, entry->d_name, pus);
-        report_line(line);
+        report_line("mask %d %.20s %s\n", rank, entry->d_name, pus);
     }
     if (tasks) {
         closedir(tasks);

@@ -10,7 +10,7 @@
  *                           3
  *   stranger everybody      the main thread shuts in all, with two workers that wait; makes thread
  *                           3
- *   stranger vfork          a vfork child shuts itself in and becomes true
+ *   stranger vfork [0]      a vfork child shuts itself in and becomes true
  *
  * All report where their main thread (0) and worker (1) are at the end. */
 #include <stdbool.h>
@@ -42,7 +42,7 @@ static void *rebinds(void *argument)
 
 static void made(void *yes)
 {
-    report_line(*(volatile int *)yes ? "made\n" : "not made\n");
+    report_line("%smade\n", *(volatile int *)yes ? "" : "not ");
 }
 
 static int cancelled(void)
@@ -97,13 +97,13 @@ static int everybody(void)
     return 0;
 }
 
-static void by_vfork(void)
+static void by_vfork(bool by_prctl)
 {
     int status;
     run_reporter(2);
     pid_t pid = vfork();
     if (pid == 0) {
-        (void)!shut_in(BY_PRCTL, false);
+        (void)!shut_in(by_prctl ? BY_PRCTL : 0, false);
         execl("/bin/true", "true", NULL);
         _exit(9);
     }
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "worker") == 0) {
         run_thread(shuts_itself_in, argc > 2 ? pu : NULL);
     } else if (strcmp(what, "vfork") == 0) {
-        by_vfork();
+        by_vfork(argc > 2);
     } else {
         return 2;
     }

@@ -24,8 +24,7 @@ static void print_set(int thread, const char *how, const cpu_set_t *set)
             used += (size_t)snprintf(line + used, sizeof line - used, " %zu", pu);
         }
     }
-    snprintf(line + used, sizeof line - used, "\n");
-    report_line(line);
+    report_line("%s\n", line);
 }
 
 static void ask(int thread)

@@ -43,11 +43,6 @@ static struct situation {
 
 /* -- programs -- */
 
-static void set_number(const char *name, unsigned value)
-{
-    setenv(name, formatted("%u", value), 1);
-}
-
 static void set_environment(unsigned number, unsigned rank)
 {
     const struct job *job = &here.job[number];

@@ -50,9 +50,9 @@ static void *work(void *argument)
 static void take(const char *word)
 {
     if (strcmp(word, "ask") == 0) {
-        report_line(dlsym(RTLD_DEFAULT, "cudaMalloc") || dlsym(RTLD_DEFAULT, "hipMalloc")
-                        ? "found\n"
-                        : "none\n");
+        report_line("%s\n", dlsym(RTLD_DEFAULT, "cudaMalloc") || dlsym(RTLD_DEFAULT, "hipMalloc")
+                                ? "found"
+                                : "none");
     }
 }
 #elif defined DRIVER

@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 #pragma omp parallel
     {
         report_worker(rank, omp_get_thread_num());
-        report_place(rank, omp_get_thread_num(), omp_get_place_num());
+        report_line("place %d %d %d\n", rank, omp_get_thread_num(), omp_get_place_num());
     }
     report_count(rank, omp_get_num_procs());
 #else

@@ -13,9 +13,7 @@ static pthread_barrier_t all_here;
 
 static void say(const char *role, int number)
 {
-    char line[64];
-    snprintf(line, sizeof line, "%s %d\n", role, number);
-    report_line(line);
+    report_line("%s %d\n", role, number);
 }
 
 static void stay(const char *role)
