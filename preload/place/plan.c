@@ -388,7 +388,7 @@ static void find_domains(const struct profile_class *node_class, struct pin_plan
 {
     plan->own = (struct profile_mask){0};
     for (size_t i = 0; i < plan->count; i++) {
-        uint32_t *domain = &plan->domains[i];
+        uint32_t *domain = &plan->places[i].domain;
         profile_mask_add(&plan->own, plan->pus[i]);
         while (*domain < node_class->numa_count &&
                !profile_set_has(&node_class->numa[*domain].pus, plan->pus[i])) {
@@ -414,8 +414,8 @@ static int place_workers(struct planning *planning, struct pin_plan *plan)
         const bool regions = ranks > 1 && threads > 1 && ranks * threads <= MOST_WORKERS;
         code = regions ? take_region(planning, plan, &error) : deal_out(planning, plan, &error);
     }
-    plan->domains = code == 0 ? calloc(plan->count, sizeof *plan->domains) : NULL;
-    if (!plan->domains) {
+    plan->places = code == 0 ? calloc(plan->count, sizeof *plan->places) : NULL;
+    if (!plan->places) {
         pin_log(planning->asked->options->verbose, "threads are not pinned: %s", error.text);
         return code < 0 ? code : -ENOMEM;
     }
@@ -577,6 +577,6 @@ int pin_plan_make(const struct pin_plan_request *request, struct pin_plan *out)
 void pin_plan_free(struct pin_plan *plan)
 {
     free(plan->pus);
-    free(plan->domains);
+    free(plan->places);
     memset(plan, 0, offsetof(struct pin_plan, source));
 }

@@ -22,10 +22,19 @@
 
 #define PIN_SOURCE_SIZE 256u
 
+/* One PU of the process. The memory domain is a number of the profile; the rest is the pools'. */
+struct pin_place {
+    uint32_t pu, domain;
+    unsigned threads; /* of this process: 0 or 1 */
+    unsigned pool;    /* theirs; PIN_POOLS: the main thread's */
+    bool ours;        /* the registry knows that this job has it */
+    bool avoided;     /* another job has it, or other programs kept it busy */
+};
+
 struct pin_plan {
-    uint32_t *pus;     /* in order; the first is the main thread's where that is a worker */
-    size_t count;      /* at least 1 */
-    uint32_t *domains; /* the memory domain of each: a number of the profile */
+    uint32_t *pus; /* in order; the first is the main thread's where that is a worker */
+    size_t count;  /* at least 1 */
+    struct pin_place *places;
     /* PUs that the process, and all ranks of its job on this node, are sure to use */
     struct profile_mask held;
     struct profile_mask mains;    /* their main threads, as far as this process places them */

@@ -231,36 +231,32 @@ int32_t pin_pools_nearest(const struct pin_pools *pools, uint32_t from,
     return PIN_LEFT;
 }
 
-struct pin_place *pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan,
-                                 struct pin_place *places)
+void pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan)
 {
-    const uint32_t *pus = plan->pus;
     const struct pin_pools before = *pools;
+    struct pin_place *places = plan->places;
     struct profile_mask seen = {0};
-    size_t count = 0;
+    pools->places = places;
+    pools->count = 0;
     for (size_t k = 0; k < plan->count; k++) {
-        if (profile_mask_has(&seen, pus[k])) {
+        const uint32_t pu = plan->pus[k], domain = places[k].domain;
+        if (profile_mask_has(&seen, pu)) {
             continue; /* of a rank with more threads than PUs */
         }
-        const size_t i = count++, old = pin_pools_place_of(&before, pus[k]);
-        profile_mask_add(&seen, pus[k]);
-        if (old != PIN_NO_PLACE) {
-            places[i] = before.places[old];
-        }
-        places[i].pu = pus[k];
-        places[i].domain = plan->domains[k];
-        places[i].ours = places[i].ours || profile_mask_has(&plan->ours, pus[k]);
-        places[i].avoided = !places[i].ours && profile_mask_has(&plan->avoid, pus[k]);
+        const size_t i = pools->count++, old = pin_pools_place_of(&before, pu);
+        profile_mask_add(&seen, pu);
+        places[i] = old != PIN_NO_PLACE ? before.places[old] : (struct pin_place){0};
+        places[i].pu = pu;
+        places[i].domain = domain;
+        places[i].ours = places[i].ours || profile_mask_has(&plan->ours, pu);
+        places[i].avoided = !places[i].ours && profile_mask_has(&plan->avoid, pu);
     }
-    pools->places = places;
-    pools->count = count;
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         struct pin_thread *thread = pin_record_at(number);
         if (thread->place != PIN_NO_PLACE) {
             thread->place = pin_pools_place_of(pools, before.places[thread->place].pu);
         }
     }
-    return before.places;
 }
 
 /* -- pools -- */

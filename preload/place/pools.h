@@ -92,14 +92,6 @@ bool pin_brief_ended(const void *routine, uint64_t lived_ns);
 /* Pools that are counted separately; further ones share the last. */
 #define PIN_POOLS 8u
 
-struct pin_place {
-    uint32_t pu, domain;
-    unsigned threads; /* of this process: 0 or 1 */
-    unsigned pool;    /* theirs; PIN_POOLS: the main thread's */
-    bool ours;        /* the registry knows that this job has it */
-    bool avoided;     /* another job has it, or other programs kept it busy */
-};
-
 /* Why threads of a pool have no places. */
 enum pin_cause {
     PIN_CAUSE_NONE,
@@ -121,7 +113,7 @@ struct pin_pool {
 
 struct pin_pools {
     size_t count;
-    struct pin_place *places;
+    struct pin_place *places; /* the plan's, each PU once */
     struct pin_pool pool[PIN_POOLS];
     unsigned team;     /* a pool's number, PIN_POOLS: there is none */
     size_t main_place; /* or PIN_NO_PLACE */
@@ -130,10 +122,8 @@ struct pin_pools {
     struct pin_registry *registry;
 };
 
-/* The places of a plan, in place of those of an earlier one, which are returned: threads that have
- * a place keep it. `places`: room for all, zeros. */
-struct pin_place *pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan,
-                                 struct pin_place *places);
+/* The places of a plan, in place of those of an earlier one: threads that have a place keep it. */
+void pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan);
 
 /* The place of a PU, or PIN_NO_PLACE. */
 size_t pin_pools_place_of(const struct pin_pools *pools, uint32_t pu);

@@ -36,7 +36,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -192,8 +191,8 @@ static void leave_idle(int to)
     (void)atomic_compare_exchange_strong(&pin_life.state, &before, to);
 }
 
-/* The plan, and its places (zeros), are there; other threads see both at once. */
-static void install_plan(const struct pin_plan *plan, struct pin_place *places, uint32_t team_size)
+/* Other threads see the plan and its places at once. */
+static void install_plan(const struct pin_plan *plan, uint32_t team_size)
 {
     pin_process_lock();
     struct pin_plan before = pin_here.plan;
@@ -201,12 +200,11 @@ static void install_plan(const struct pin_plan *plan, struct pin_place *places, 
     if (pin_here.launcher.name && pin_here.launcher.row->workers) {
         pin_here.children = plan->own; /* data loaders live in their worker's part */
     }
-    struct pin_place *places_before = pin_pools_plan(&pin_here.pools, plan, places);
+    pin_pools_plan(&pin_here.pools, plan);
     pin_here.pools.team_size = team_size;
     leave_idle(PLANNED);
     pin_process_unlock();
     pin_plan_free(&before);
-    free(places_before);
 }
 
 static bool make_plan(enum pin_comes comes)
@@ -226,16 +224,10 @@ static bool make_plan(enum pin_comes comes)
     if (pin_plan_make(&request, &plan) < 0) {
         return false;
     }
-    struct pin_place *places = calloc(plan.count, sizeof *places);
-    if (!places) {
-        pin_failure("no memory for the plan; threads are not pinned");
-        pin_plan_free(&plan);
-        return false;
-    }
     if (atomic_load(&pin_life.main_pu) == MAIN_FREE) {
         (void)pin_report_begin(PROFILE_ROLE_MAIN, -1, PROFILE_BY_KERNEL);
     }
-    install_plan(&plan, places, comes == PIN_TEAM_COMES ? threads : 0);
+    install_plan(&plan, comes == PIN_TEAM_COMES ? threads : 0);
     return true;
 }
 

@@ -39,19 +39,20 @@ bool pin_process_thread_is_gone(const struct pin_thread *thread)
 /* A process with the PUs 0 … count - 1, in that order; each memory domain has two of them. */
 static void begin(size_t count)
 {
-    static uint32_t pus[MOST_PLACES], domains[MOST_PLACES];
+    static uint32_t pus[MOST_PLACES];
+    struct pin_place *places = calloc(count, sizeof *places);
     for (uint32_t i = 0; i < count; i++) {
         pus[i] = i;
-        domains[i] = i / 2;
+        places[i].domain = i / 2;
     }
-    const struct pin_plan plan = {.pus = pus, .count = count, .domains = domains};
+    const struct pin_plan plan = {.pus = pus, .count = count, .places = places};
     free(pools.places);
     pools =
         (struct pin_pools){.team = PIN_POOLS, .main_place = PIN_NO_PLACE, .registry = &registry};
     left_count = 0;
     main_left = false;
     pin_records_reset();
-    (void)pin_pools_plan(&pools, &plan, calloc(count, sizeof *pools.places));
+    pin_pools_plan(&pools, &plan);
 }
 
 /* One more thread of the library `name`. */
