@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "preload/base/libc.h"
 #include "preload/base/next.h"

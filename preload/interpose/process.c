@@ -208,10 +208,6 @@ PIN_EXPORT int prctl(int option, ...)
         argument[i] = va_arg(list, unsigned long);
     }
     va_end(list);
-    if (!real) {
-        errno = ENOSYS;
-        return -1;
-    }
     if (option == PR_SET_SECCOMP && (argument[0] != SECCOMP_MODE_FILTER || argument[1] != 0)) {
         pin_process_shut(false);
     }

@@ -539,9 +539,6 @@ PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
     struct creation call = {
         .attributes = attributes, .start = (const void *)(uintptr_t)start, .argument = argument};
     pin_libc_find_all();
-    if (!PIN_LIBC(pthread_create)) {
-        return ENOSYS;
-    }
     struct pin_thread *ours = prepare_thread(&call);
     return ours ? make(thread, &call, ours) : create(thread, attributes, start, argument);
 }
@@ -551,9 +548,6 @@ PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
     struct creation call = {
         .start = (const void *)(uintptr_t)start, .argument = argument, .is_c11 = true};
     pin_libc_find_all();
-    if (!PIN_LIBC(thrd_create) || !PIN_LIBC(pthread_create)) {
-        return thrd_error;
-    }
     struct pin_thread *ours = prepare_thread(&call);
     if (!ours) {
         return PIN_LIBC(thrd_create)(thread, start, argument);

@@ -13,7 +13,6 @@
 #include <aio.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "preload/interpose/interpose.h"

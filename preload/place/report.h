@@ -13,7 +13,6 @@
 #include <sys/types.h>
 
 #include "preload/node/neighbours.h"
-#include "preload/place/options.h"
 #include "preload/place/priority_cache.h"
 #include "profile/processes/threads.h"
 
