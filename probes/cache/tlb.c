@@ -1,6 +1,5 @@
 /* Reaches of the TLBs. They have to be known before sizes are fitted: a reach bends the latency
  * curve as a cache does. */
-#include "probes/cache/tlb.h"
 #include "probes/cache/probe.h"
 
 #include <errno.h>

@@ -21,7 +21,6 @@
 
 #include "probes/mpi/mpi.h"
 #include "probes/pairs/messages.h"
-#include "probes/run/conditions.h"
 #include "probes/run/run.h"
 #include "profile/base/cli.h"
 #include "profile/base/file.h"

@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include "probes/pairs/messages.h"
-#include "probes/probe.h"
-#include "probes/run/verify.h"
 #include "profile/base/child.h"
 #include "profile/base/mask.h"
 #include "profile/base/statistics.h"

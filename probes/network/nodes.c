@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/run/verify.h"
 #include "profile/base/file.h"
 #include "profile/base/statistics.h"
 #include "profile/query.h"

@@ -4,8 +4,7 @@
  * Operations of the machine end at 1.1 of the budget, beside other tasks at up to 1.45. A step is
  * begun where its least fits before the least of those after it; it repeats nothing that need not
  * be repeated once its part is over. Time that a step leaves goes to those after it. */
-#include "probes/run/budget.h"
-#include "probes/run/run.h"
+#include "probes/run/result.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The command servet-probe: measures a machine and writes its profile. */
-#include "probes/run/command.h"
+#include "probes/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,6 @@
 
 #include "probes/bsp/bsp.h"
 #include "probes/memory/memory.h"
-#include "probes/run/conditions.h"
-#include "probes/run/run.h"
-#include "probes/run/verify.h"
 #include "profile/base/cli.h"
 
 enum {

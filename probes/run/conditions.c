@@ -1,8 +1,6 @@
 /* Conditions of the measurement that may bias the figures: load, stolen time, busy siblings,
  * governors, virtual machines. They are recorded beside the figures. */
-#include "probes/run/conditions.h"
-#include "probes/run/budget.h"
-#include "probes/run/run.h"
+#include "probes/run/result.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "probes/machine.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/mask.h"

@@ -2,7 +2,6 @@
  * the declared sizes; every figure that was measured stands beside the declared one and says so,
  * neither for the other. */
 #include "probes/run/result.h"
-#include "probes/run/run.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +28,8 @@ int probe_result_copy_relation(const struct profile_relation *from, struct profi
     return 0;
 }
 
-int probe_result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve)
+/* The latency curve that the sizes came from. */
+static int set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve)
 {
     struct profile_cache_point *points = calloc(curve->count + 1, sizeof *points);
     TRY(points ? 0 : -ENOMEM);
@@ -45,7 +45,6 @@ int probe_result_set_cache_curve(struct profile_class *node_class, const struct 
                 .spread = curve->spread ? curve->spread[i] : -1};
         }
     }
-    free(node_class->cache_curve);
     node_class->cache_curve = points;
     node_class->cache_curve_count = count;
     return 0;
@@ -68,18 +67,16 @@ static size_t fill_tlb(const struct probe_tlb *found, uint64_t page_bytes, uint6
     return found->count;
 }
 
-int probe_result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
-                         size_t ordinary_page_bytes)
+/* The reaches of the TLB's levels: on ordinary pages, and on huge ones if the caches were measured
+ * in those. */
+static int set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
+                   size_t ordinary_page_bytes)
 {
     struct profile_tlb *levels = calloc(2 * CACHE_TLBS_MAX, sizeof *levels);
     TRY(levels ? 0 : -ENOMEM);
     size_t count =
         fill_tlb(&caches->ordinary_tlb, ordinary_page_bytes, ordinary_page_bytes, levels);
     count += fill_tlb(&caches->tlb, caches->page_bytes, ordinary_page_bytes, levels + count);
-    for (size_t i = 0; i < node_class->tlb_count; i++) {
-        free(node_class->tlb[i].quality.note);
-    }
-    free(node_class->tlb);
     node_class->tlb = levels;
     node_class->tlb_count = count;
     return 0;
@@ -124,17 +121,8 @@ int probe_result_keep_levels(const struct profile_memory *declared, struct profi
     return 0;
 }
 
-void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found)
+static void set_numa(struct profile_class *node_class, struct probe_numa *found)
 {
-    profile_memory_free(&node_class->memory);
-    node_class->memory = TAKE(found->memory);
-}
-
-void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *found)
-{
-    FREED_BY(probe_numa_free)
-    struct probe_numa old = {.rows = node_class->numa_access,
-                             .count = node_class->numa_access_count};
     node_class->numa_access = TAKE(found->rows);
     node_class->numa_access_count = TAKE(found->count);
     for (size_t i = 0; found->together_bytes_per_s && i < node_class->numa_count; i++) {
@@ -142,11 +130,10 @@ void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *
     }
 }
 
-void probe_result_set_devices(struct profile_class *node_class, struct probe_devices *found)
+static void set_devices(struct profile_class *node_class, struct probe_devices *found)
 {
     for (size_t i = 0; i < found->count; i++) {
         struct profile_device *device = &node_class->devices[i];
-        free(device->transfers);
         device->transfer_count = found->of[i].count;
         device->transfers = device->transfer_count ? TAKE(found->of[i].transfers) : NULL;
     }
@@ -232,7 +219,8 @@ int probe_result_set_layers(struct profile_class *node_class, struct profile_com
     return 0;
 }
 
-int probe_result_through_threads(struct profile_class *node_class)
+/* Every layer was measured between threads. */
+static int note_threads(struct profile_class *node_class)
 {
     for (size_t i = 0; i < node_class->communication.layer_count; i++) {
         struct profile_quality *quality = &node_class->communication.layers[i].quality;
@@ -242,7 +230,8 @@ int probe_result_through_threads(struct profile_class *node_class)
     return 0;
 }
 
-void probe_result_cut_short(struct profile_class *node_class, unsigned probes)
+/* The figures of these probes (enum probe_run_probes) were cut short by the budget. */
+static void set_cut_short(struct profile_class *node_class, unsigned probes)
 {
     for (size_t i = 0; i < node_class->cache_count; i++) {
         struct profile_cache *cache = &node_class->caches[i];
@@ -253,4 +242,43 @@ void probe_result_cut_short(struct profile_class *node_class, unsigned probes)
     for (size_t i = 0; i < node_class->communication.layer_count; i++) {
         node_class->communication.layers[i].quality.cut_short = (probes & PROBE_MESSAGE) != 0;
     }
+}
+
+/* -- all of it -- */
+
+static int set_caches(struct probe_results *results, const struct servet_profile *profile)
+{
+    const char *guest = profile_condition(profile, "virtual_machine");
+    /* a simulated machine has neither guests nor other programs */
+    const struct measured_on where = {.guest = guest && strcmp(guest, "yes") == 0,
+                                      .busy = probe_conditions_others_ran(profile)};
+    struct kind_results *of = results->of;
+    TRY(probe_result_set_caches(results->node_class, &results->kinds, of, &where));
+    TRY(set_cache_curve(results->node_class, &of->caches.curve));
+    return set_tlb(results->node_class, &of->caches, results->probe.machine->page_bytes);
+}
+
+int probe_run_assemble(struct probe_results *results, const struct servet_profile *profile)
+{
+    struct profile_class *node_class = results->node_class;
+    struct profile_memory *memory = &results->memory.memory;
+    TRY(probe_topology_restrict(node_class, &results->run->machine->pus));
+    if ((results->run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
+        TRY(set_caches(results, profile));
+    }
+    if (results->done & PROBE_MEMORY) {
+        TRY(results->memory.searched ? 0 : probe_result_keep_levels(&node_class->memory, memory));
+        profile_memory_free(&node_class->memory);
+        node_class->memory = TAKE(*memory);
+        set_numa(node_class, &results->numa);
+    }
+    if (results->done & PROBE_DEVICE) {
+        set_devices(node_class, &results->devices);
+    }
+    if (results->done & PROBE_MESSAGE) {
+        TRY(probe_result_set_layers(node_class, &results->messages));
+        TRY(results->through_threads ? note_threads(node_class) : 0);
+    }
+    set_cut_short(node_class, results->shortened);
+    return 0;
 }

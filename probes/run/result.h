@@ -11,6 +11,7 @@
 #include "probes/cache/probe.h"
 #include "probes/memory/memory.h"
 #include "probes/pairs/sharing.h"
+#include "probes/run/run.h"
 #include "profile/model.h"
 
 /* Results of one kind of cores. */
@@ -35,31 +36,65 @@ int probe_result_set_caches(struct profile_class *node_class, const struct kinds
 
 int probe_result_copy_relation(const struct profile_relation *from, struct profile_relation *out);
 
-/* Keeps the latency curve that the sizes came from. 0 or -ENOMEM. */
-int probe_result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve);
-/* The reaches of the TLB's levels: on ordinary pages, and on huge ones if the caches were measured
- * in those. */
-int probe_result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
-                         size_t ordinary_page_bytes);
-
 /* After an unfinished search for levels of memory, declared levels that do not cross those found
  * stay. 0 or -ENOMEM. */
 int probe_result_keep_levels(const struct profile_memory *declared, struct profile_memory *found);
-/* Move what was found into the class; `found` is empty afterwards. */
-void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found);
-void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *found);
-void probe_result_set_devices(struct profile_class *node_class, struct probe_devices *found);
+/* Moves the layers into the class, with the names of what their PUs have in common. 0 or -ENOMEM. */
 int probe_result_set_layers(struct profile_class *node_class, struct profile_communication *found);
-
-/* Every layer was measured between threads. 0 or -ENOMEM. */
-int probe_result_through_threads(struct profile_class *node_class);
-/* The figures of these probes (enum probe_run_probes) were cut short by the budget. */
-void probe_result_cut_short(struct profile_class *node_class, unsigned probes);
 
 /* holders[i]: the PUs that may share measured level i of the first kind. NULL stands for all PUs:
  * the operating system declares the cache for other kinds, too; or it does not declare the last
  * one, and another kind's last one may be as large. */
 void probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
                           const struct kind_results *results, const struct profile_set **holders);
+
+/* -- a run so far, and its time: one deadline, from when the machine was opened, and steps in a fixed
+ * order (budget.c); for run.c, budget.c and conditions.c only -- */
+
+struct probe_results {
+    const struct probe_run *run; /* not owned */
+    struct probe probe;
+    struct profile_class *node_class;
+    struct kinds kinds;
+    struct kind_results of[KINDS_MAX];
+    struct probe_memory memory;
+    struct probe_numa numa;
+    struct probe_devices devices;
+    struct profile_communication messages;
+    bool through_threads; /* messages */
+    size_t step;          /* of those asked for, from 1 on */
+    double until_s; /* when the budget of all probes is used up, on the machine's clock; 0: never */
+    unsigned left_out;  /* probes that the budget left no time for */
+    unsigned throttled; /* and those that a quota leaves too few workers for */
+    unsigned shortened; /* and those that it cut short */
+    unsigned done;
+};
+
+/* How many steps were asked for. */
+size_t probe_budget_steps(const struct probe_run *run);
+void probe_budget_start(struct probe_results *results);
+
+/* The next step: was it asked for, and does it fit? Grants it its part and shows it. A step that
+ * does not fit is left out and stays as declared. */
+bool probe_budget_begins(struct probe_results *results, unsigned probe);
+/* Grants one of `of` equal parts of the step's time, from now on. */
+void probe_budget_grant(struct probe_results *results, unsigned probe, double of);
+
+/* Seconds; infinity without a budget. */
+double probe_budget_left(const struct probe_results *results);
+/* Is there time to start the ranks of MPI? */
+bool probe_budget_fits_ranks(const struct probe_results *results);
+
+/* No probe of those asked for had a figure: -ETIME, and a line that says why. */
+int probe_budget_fail(const struct probe_run *run, struct servet_error *error);
+
+/* One PU shares nothing and sends nothing: there is nothing to be late with. */
+bool probe_budget_asks_nothing(const struct probe_results *results, unsigned probe);
+
+/* Puts all that was found into the declared class. 0 or -ENOMEM. */
+int probe_run_assemble(struct probe_results *results, const struct servet_profile *profile);
+
+/* Under what conditions it was measured, and what of it was left out or cut short. 0 or -ENOMEM. */
+int probe_run_add_conditions(const struct probe_results *results, struct servet_profile *profile);
 
 #endif

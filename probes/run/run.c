@@ -1,9 +1,6 @@
 /* One run of servet-probe: the chosen probes, one after the other, and the profile that comes of
  * it. Later probes use what earlier ones found (sizes of caches, groups), so their order is
  * fixed. */
-#include "probes/run/run.h"
-#include "probes/run/budget.h"
-#include "probes/run/conditions.h"
 #include "probes/run/result.h"
 
 #include <errno.h>
@@ -13,11 +10,9 @@
 #include <time.h>
 
 #include "probes/cache/probe.h"
-#include "probes/machine.h"
 #include "probes/memory/memory.h"
 #include "probes/memory/rates.h"
 #include "probes/pairs/messages.h"
-#include "probes/probe.h"
 #include "profile/base/cli.h"
 
 /* Bytes/s at which a system gives out memory that it has to ask a hypervisor for (struct
@@ -298,49 +293,6 @@ static int run_probes(struct probe_results *results, struct servet_error *error)
     return 0;
 }
 
-/* A simulated machine has neither guests nor other programs. */
-static struct measured_on where_measured(const struct servet_profile *profile)
-{
-    const char *guest = profile_condition(profile, "virtual_machine");
-    return (struct measured_on){.guest = guest && strcmp(guest, "yes") == 0,
-                                .busy = probe_conditions_others_ran(profile)};
-}
-
-static int assemble_caches(struct probe_results *results, const struct servet_profile *profile)
-{
-    const struct measured_on where = where_measured(profile);
-    struct kind_results *of = results->of;
-    TRY(probe_result_set_caches(results->node_class, &results->kinds, of, &where));
-    TRY(probe_result_set_cache_curve(results->node_class, &of->caches.curve));
-    return probe_result_set_tlb(results->node_class, &of->caches,
-                                results->probe.machine->page_bytes);
-}
-
-static int assemble(struct probe_results *results, const struct servet_profile *profile)
-{
-    struct profile_class *node_class = results->node_class;
-    TRY(probe_topology_restrict(node_class, &results->run->machine->pus));
-    if ((results->run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
-        TRY(assemble_caches(results, profile));
-    }
-    if (results->done & PROBE_MEMORY) {
-        TRY(results->memory.searched
-                ? 0
-                : probe_result_keep_levels(&node_class->memory, &results->memory.memory));
-        probe_result_set_memory(node_class, &results->memory);
-        probe_result_set_numa(node_class, &results->numa);
-    }
-    if (results->done & PROBE_DEVICE) {
-        probe_result_set_devices(node_class, &results->devices);
-    }
-    if (results->done & PROBE_MESSAGE) {
-        TRY(probe_result_set_layers(node_class, &results->messages));
-        TRY(results->through_threads ? probe_result_through_threads(node_class) : 0);
-    }
-    probe_result_cut_short(node_class, results->shortened);
-    return 0;
-}
-
 static int set_texts(struct servet_profile *profile, const char *started)
 {
     free(profile->tool);
@@ -400,7 +352,7 @@ static int conclude_run(struct probe_results *results, const char *started,
     struct machine *machine = results->run->machine;
     TRY(around ? probe_conditions_after(around, machine, results->node_class, profile) : 0);
     TRY(probe_run_add_conditions(results, profile));
-    TRY(assemble(results, profile));
+    TRY(probe_run_assemble(results, profile));
     return set_texts(profile, started);
 }
 

@@ -1,6 +1,6 @@
 /* servet-probe: measures this machine, or with --cluster a cluster. */
 #include "probes/network/network.h"
-#include "probes/run/command.h"
+#include "probes/run/run.h"
 
 static int open_native(const struct profile_set *pus, uint64_t seed,
                        const volatile sig_atomic_t *cancel, struct machine *out,

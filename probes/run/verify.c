@@ -1,6 +1,6 @@
 /* Does a stored profile still describe this machine? A sample of its figures is measured again,
  * within seconds, so that a prolog can ask. */
-#include "probes/run/verify.h"
+#include "probes/run/run.h"
 
 #include <math.h>
 #include <stdlib.h>

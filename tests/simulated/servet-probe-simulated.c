@@ -1,6 +1,6 @@
 /* servet-probe on a machine that is described: servet-probe-simulated FILE [OPTION...]. FILE:
  * tests/fixtures/machines/README.md. */
-#include "probes/run/command.h"
+#include "probes/run/run.h"
 #include "profile/base/cli.h"
 #include "profile/base/error.h"
 #include "tests/simulated/simulated.h"

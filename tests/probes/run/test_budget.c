@@ -2,7 +2,7 @@
  * what it then says of them still true? */
 #include "probes/cache/probe.h"
 #include "probes/pairs/messages.h"
-#include "probes/run/budget.h"
+#include "probes/run/result.h"
 #include "probes/run/run.h"
 #include "profile/codec/codec.h"
 #include "tests/base/runner.h"

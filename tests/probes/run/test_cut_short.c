@@ -1,7 +1,6 @@
 /* Whole runs whose copies or messages the machine's time ends, whose PUs never run at the same
  * time, or that are in a hurry: what stays, and what is said of the rest. */
 #include "probes/memory/rates.h"
-#include "probes/run/conditions.h"
 #include "probes/run/result.h"
 #include "probes/run/run.h"
 #include "profile/codec/codec.h"

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "probes/run/conditions.h"
+#include "probes/run/run.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
