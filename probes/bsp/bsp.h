@@ -3,9 +3,6 @@
 #define SERVET_PROBES_BSP_BSP_H
 
 #include <argp.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "probes/machine.h"
 #include "probes/probe.h"

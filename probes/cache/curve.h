@@ -8,10 +8,6 @@
 #ifndef SERVET_PROBES_CACHE_CURVE_H
 #define SERVET_PROBES_CACHE_CURVE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "probes/machine.h"
 
 enum {

@@ -20,10 +20,6 @@
 #ifndef SERVET_PROBES_CACHE_FIT_H
 #define SERVET_PROBES_CACHE_FIT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "probes/cache/curve.h"
 #include "probes/cache/model.h"
 

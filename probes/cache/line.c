@@ -1,14 +1,10 @@
-/* Asked once the sizes of the levels are known: the first level's line size, and the TLB of
- * ordinary pages. Each may be left out when the time is short. */
+/* The line size of the first level, without looking at a declared figure: in a working set 4/3 as
+ * large as the cache lines miss. Nodes closer together than a line share one, so the latency rises
+ * with their distance until that is the line size. The chases take milliseconds; no physical
+ * address is needed since first levels are indexed virtually. Left out when the time is short. */
 #include "probes/cache/probe.h"
 
 #include <math.h>
-
-/* -- the first level's line, without looking at a declared figure -- */
-
-/* In a working set 4/3 as large as the cache lines miss. Nodes closer together than a line share
- * one, so the latency rises with their distance until that is the line size. The chases take
- * milliseconds; no physical address is needed since first levels are indexed virtually. */
 
 enum {
     TRIALS = 5,    /* a busy sibling took of the cache in up to four of six trials */
@@ -80,8 +76,6 @@ static int measure_line(struct probe *probe, uint32_t pu, struct probe_cache_lev
     return 0;
 }
 
-/* -- what is asked of a PU, in which order -- */
-
 /* A smaller step than a level's is a disturbance, and what misses take is to be seen behind the
  * next one. */
 static double first_miss_seconds(const struct probe_cache *caches)
@@ -107,23 +101,4 @@ int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
         return 0; /* undecided, which is no error */
     }
     return probe_error(error, measure_line(probe, pu, first), "measuring the line size");
-}
-
-int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,
-                             struct servet_error *error)
-{
-    const uint32_t measured = out->count > 0 ? out->levels[0].line_bytes : 0;
-    struct probe_tlb_times times = {.line_bytes =
-                                        measured ? measured : probe_line_first(probe->machine, pu)};
-    for (int pass = 0; pass < passes && out->page_bytes != probe->machine->page_bytes; pass++) {
-        if (probe_late(probe)) {
-            out->shortened = true;
-            break;
-        }
-        TRY(probe_tlb_pass(probe, pu, MACHINE_PAGES_ORDINARY, &times, error));
-    }
-    if (times.count > 0) {
-        probe_tlb_conclude(probe, &times, &out->ordinary_tlb);
-    }
-    return 0;
 }

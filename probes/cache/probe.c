@@ -434,6 +434,27 @@ static void drop_unconfirmed(const struct measurement *m, size_t throttled)
     result->count = kept;
 }
 
+/* The TLB of ordinary pages, where the curve is of huge ones: programs may not have those. */
+static int measure_ordinary_tlb(const struct measurement *m)
+{
+    struct probe *probe = m->probe;
+    struct probe_cache *out = m->result;
+    const uint32_t measured = out->count > 0 ? out->levels[0].line_bytes : 0;
+    struct probe_tlb_times times = {.line_bytes = measured ? measured : m->line_bytes};
+    for (int pass = 0; pass < CACHE_SWEEPS && out->page_bytes != probe->machine->page_bytes;
+         pass++) {
+        if (probe_late(probe)) {
+            out->shortened = true;
+            break;
+        }
+        TRY(probe_tlb_pass(probe, m->pu, MACHINE_PAGES_ORDINARY, &times, m->error));
+    }
+    if (times.count > 0) {
+        probe_tlb_conclude(probe, &times, &out->ordinary_tlb);
+    }
+    return 0;
+}
+
 static int measure_caches(struct measurement *m)
 {
     struct probe *probe = m->probe;
@@ -454,7 +475,7 @@ static int measure_caches(struct measurement *m)
     result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
     TRY(probe_cache_line(probe, m->pu, result, m->error));
     drop_unconfirmed(m, throttled);
-    return probe_cache_ordinary_tlb(probe, m->pu, CACHE_SWEEPS, result, m->error);
+    return measure_ordinary_tlb(m);
 }
 
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,

@@ -12,10 +12,6 @@
 #ifndef SERVET_PROBES_CACHE_PROBE_H
 #define SERVET_PROBES_CACHE_PROBE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "probes/cache/curve.h"
 #include "probes/cache/fit.h"
 #include "probes/probe.h"
@@ -151,11 +147,6 @@ void probe_cache_pair(const struct probe_cache *caches, const struct profile_cla
 /* Line size of the first level, whose size is known. 0 or the machine's -errno. */
 int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
                      struct servet_error *error);
-
-/* The TLB of ordinary pages, where the curve is of huge ones: programs may not have those. So many
- * passes, or fewer when late. 0 or the machine's -errno. */
-int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,
-                             struct servet_error *error);
 
 /* The line size that is declared of the first of the PU's caches that has one; 0: of none. */
 uint32_t probe_line_first(const struct machine *machine, uint32_t pu);

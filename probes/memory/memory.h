@@ -64,7 +64,7 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
 
 struct probe_numa {
     struct profile_numa_access *rows; /* ordered as the profile wants them; owned */
-    size_t count, planned;
+    size_t count;
     double *together_bytes_per_s; /* by position of the declared node; 0: not measured; owned */
     char why[160];                /* of the first row that was left out; "" when none was */
 };

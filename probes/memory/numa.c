@@ -230,7 +230,6 @@ static int make_groups(struct matrix *matrix)
     for (size_t node = 0; node < nodes; node++) {
         TRY(is_group(declared, node) ? add_groups(matrix, &declared->numa[node].pus) : 0);
     }
-    matrix->result->planned = matrix->groups.group_count * nodes;
     return 0;
 }
 

@@ -3,8 +3,6 @@
 #define SERVET_PROBES_MPI_MPI_H
 
 #include <mpi.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "probes/bsp/bsp.h"
 #include "probes/machine.h"

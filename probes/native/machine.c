@@ -2,8 +2,6 @@
  * the operations of the other files of this folder. */
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -8,8 +8,6 @@
  * It prints "= PLACE TO FROM LATENCY" for each round of a place, in bytes per second and seconds,
  * and "! REASON" for what cannot be measured. NODE < 0: the memory falls where it will. */
 #include <dlfcn.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -3,9 +3,6 @@
 #define SERVET_PROBES_NETWORK_NETWORK_H
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 

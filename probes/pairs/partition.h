@@ -4,10 +4,6 @@
 #ifndef SERVET_PROBES_PAIRS_PARTITION_H
 #define SERVET_PROBES_PAIRS_PARTITION_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "profile/model.h"
 
 /* -- pairs by number -- */

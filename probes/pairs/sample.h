@@ -4,10 +4,6 @@
 #ifndef SERVET_PROBES_PAIRS_SAMPLE_H
 #define SERVET_PROBES_PAIRS_SAMPLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "probes/pairs/partition.h"
 #include "probes/probe.h"
 #include "profile/model.h"

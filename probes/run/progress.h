@@ -3,9 +3,6 @@
 #ifndef SERVET_PROBES_RUN_PROGRESS_H
 #define SERVET_PROBES_RUN_PROGRESS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "probes/probe.h"
 
 struct progress {

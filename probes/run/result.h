@@ -4,10 +4,6 @@
 #ifndef SERVET_PROBES_RUN_RESULT_H
 #define SERVET_PROBES_RUN_RESULT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "probes/cache/probe.h"
 #include "probes/memory/memory.h"
 #include "probes/pairs/sharing.h"
@@ -39,7 +35,8 @@ int probe_result_copy_relation(const struct profile_relation *from, struct profi
 /* After an unfinished search for levels of memory, declared levels that do not cross those found
  * stay. 0 or -ENOMEM. */
 int probe_result_keep_levels(const struct profile_memory *declared, struct profile_memory *found);
-/* Moves the layers into the class, with the names of what their PUs have in common. 0 or -ENOMEM. */
+/* Moves the layers into the class, with the names of what their PUs have in common. 0 or
+ * -ENOMEM. */
 int probe_result_set_layers(struct profile_class *node_class, struct profile_communication *found);
 
 /* holders[i]: the PUs that may share measured level i of the first kind. NULL stands for all PUs:
@@ -48,8 +45,8 @@ int probe_result_set_layers(struct profile_class *node_class, struct profile_com
 void probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
                           const struct kind_results *results, const struct profile_set **holders);
 
-/* -- a run so far, and its time: one deadline, from when the machine was opened, and steps in a fixed
- * order (budget.c); for run.c, budget.c and conditions.c only -- */
+/* -- a run so far, and its time: one deadline, from when the machine was opened, and steps in a
+ * fixed order (budget.c); for run.c, budget.c and conditions.c only -- */
 
 struct probe_results {
     const struct probe_run *run; /* not owned */

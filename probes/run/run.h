@@ -1,12 +1,9 @@
-/* A run of servet-probe: its options, where its profile goes, the chosen probes one after the other,
- * under what conditions they measured, and whether what they found still holds. */
+/* A run of servet-probe: its options, where its profile goes, the chosen probes one after the
+ * other, under what conditions they measured, and whether what they found still holds. */
 #ifndef SERVET_PROBES_RUN_RUN_H
 #define SERVET_PROBES_RUN_RUN_H
 
 #include <argp.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "probes/machine.h"
