@@ -2,32 +2,34 @@
 #include "tests/preload/here.h"
 
 #include <check.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/mask.h"
+
 uint32_t order[2];
 char order_text[2][16], order_pair[32], order_pus[32], all_pus[256];
 
+static struct profile_mask allowed_here(void)
+{
+    struct profile_mask mask;
+    ck_assert_int_eq(profile_mask_get(0, &mask), 0);
+    return mask;
+}
+
 static void read_allowed(struct profile_set *out)
 {
-    cpu_set_t set;
-    uint32_t ids[CPU_SETSIZE];
-    size_t count = 0;
-    ck_assert_int_eq(sched_getaffinity(0, sizeof set, &set), 0);
-    for (uint32_t pu = 0; pu < CPU_SETSIZE; pu++) {
-        if (CPU_ISSET(pu, &set)) {
-            ids[count++] = pu;
-        }
-    }
-    ck_assert_int_eq(profile_set_from_array(ids, count, out), 0);
+    char text[4096];
+    const struct profile_mask mask = allowed_here();
+    profile_mask_format(&mask, text, sizeof text);
+    ck_assert_int_eq(profile_set_parse(text, out), 0);
 }
 
 size_t here_pus(void)
 {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 0;
+    const struct profile_mask mask = allowed_here();
+    return profile_mask_count(&mask);
 }
 
 static struct servet_profile *topology(void)
@@ -90,25 +92,20 @@ uint32_t here_write_uneven_profile(const char *path)
 
 void here_need_two_pus(void)
 {
-    if (here_pus() >= 2) {
-        struct profile_set allowed;
-        read_allowed(&allowed);
-        char *text = profile_set_text(&allowed);
-        ck_assert_ptr_nonnull(text);
-        snprintf(all_pus, sizeof all_pus, "%s", text);
-        free(text);
-        profile_set_free(&allowed);
-        here_order(MAP_MEMORY, 2, order);
-        snprintf(order_text[0], sizeof order_text[0], "%u", order[0]);
-        snprintf(order_text[1], sizeof order_text[1], "%u", order[1]);
-        snprintf(order_pair, sizeof order_pair, "%u,%u", order[0], order[1]);
-        const uint32_t low = order[0] < order[1] ? order[0] : order[1],
-                       high = order[0] + order[1] - low;
-        snprintf(order_pus, sizeof order_pus, "%u%c%u", low, high == low + 1 ? '-' : ',', high);
-        return;
+    const struct profile_mask mask = allowed_here();
+    if (profile_mask_count(&mask) < 2) {
+        fprintf(stderr, "skipped: needs two PUs, this process may use one\n");
+        exit(77);
     }
-    fprintf(stderr, "skipped: needs two PUs, this process may use one\n");
-    exit(77);
+    profile_mask_format(&mask, all_pus, sizeof all_pus);
+    here_order(MAP_MEMORY, 2, order);
+    snprintf(order_text[0], sizeof order_text[0], "%u", order[0]);
+    snprintf(order_text[1], sizeof order_text[1], "%u", order[1]);
+    snprintf(order_pair, sizeof order_pair, "%u,%u", order[0], order[1]);
+    struct profile_mask both = {0};
+    profile_mask_add(&both, order[0]);
+    profile_mask_add(&both, order[1]);
+    profile_mask_format(&both, order_pus, sizeof order_pus);
 }
 
 void here_write_gpu_profile(const char *path, uint32_t vendor, bool both_last)

@@ -90,13 +90,10 @@ TEST(the_result_is_the_same, .starts_programs = true)
 }
 
 /* The pool's thread gives its PU to the team's worker, and the runtime counts two. */
-TEST(an_openmp_runtime_after_it_has_its_whole_team, .starts_programs = true)
+TEST(an_openmp_runtime_after_it_has_its_whole_team, .starts_programs = true,
+     .file = PROGRAMS "/libteam_gcc.so")
 {
-    const char *team = PROGRAMS "/libteam_gcc.so";
-    if (access(team, R_OK) < 0) {
-        return;
-    }
-    run_python(NULL, BEGINNING LATE_RUNTIME, team);
+    run_python(NULL, BEGINNING LATE_RUNTIME, PROGRAMS "/libteam_gcc.so");
     child_says(&child, "most 2\n");
     child_says(&child, "count 3 2\n");
     child_expect(&child, 3, 0, order[0]);

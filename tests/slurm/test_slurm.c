@@ -48,11 +48,8 @@ static void expect_of_task(unsigned task, unsigned thread, uint32_t pu)
     child_says(&child, "%u: worker 0 %u %u ", task, thread, pu);
 }
 
-TEST(threads_of_one_task_follow_the_mapper)
+TEST(threads_of_one_task_follow_the_mapper, .file = PROGRAMS "/openmp_gcc")
 {
-    if (!is_built(PROGRAMS "/openmp_gcc")) {
-        return;
-    }
     run(ARGV("OMP_NUM_THREADS=2"),
         ARGV("srun", "-n", "1", "-c", "2", "--servet=mem", PROGRAMS "/openmp_gcc"));
     child_expect(&child, 0, 0, order[0]);
@@ -71,11 +68,8 @@ TEST(several_tasks_of_a_node_follow_the_mapper)
     }
 }
 
-TEST(ranks_follow_the_mapper)
+TEST(ranks_follow_the_mapper, .file = PROGRAMS "/mpich_ranks")
 {
-    if (!is_built(PROGRAMS "/mpich_ranks")) {
-        return;
-    }
     run(NULL, ARGV("srun", "--mpi=pmi2", "-n", "2", "--servet=mem", PROGRAMS "/mpich_ranks"));
     child_expect(&child, 0, 0, order[0]);
     child_expect(&child, 1, 0, order[1]);
@@ -136,11 +130,8 @@ static size_t judged(const char *option, const char *says)
 
 /* Slurm binds every task to PUs of its own: what the ranks of a node share is the step's. Two
  * ranks on one PU wait for it and not for messages. */
-TEST(a_verdict_counts_the_pus_of_the_step)
+TEST(a_verdict_counts_the_pus_of_the_step, .file = PROGRAMS "/mpich_traffic")
 {
-    if (!is_built(PROGRAMS "/mpich_traffic")) {
-        return;
-    }
     size_t found = judged("--cpu-bind=map_cpu:0,1", " auto: communication intensive");
     ck_assert_msg(found == 1, "%zu verdicts:\n%s", found, child.err);
     found = judged("--cpu-bind=map_cpu:0,0", " auto: undecided: more ranks than PUs");

@@ -54,8 +54,8 @@ static void run_openmp(const char *program, size_t threads, const char *priority
     child_run_preloaded(&child, ARGV(count, priority, "OMP_WAIT_POLICY=passive"), argv);
 }
 
-/* By /sys alone: no two workers share a core while cores are free, and two are in memory priority on
- * different packages, in communication priority in one NUMA node. */
+/* By /sys alone: no two workers share a core while cores are free, and two are in memory priority
+ * on different packages, in communication priority in one NUMA node. */
 static void expect_sense(const uint32_t *pus, size_t threads, size_t priority)
 {
     const struct truth_place one = truth_place_of(pus[0]), other = truth_place_of(pus[1]);
