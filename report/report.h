@@ -93,19 +93,6 @@ struct report_place {
  * NULL. */
 void report_live_gpus(const struct report_place *place, const char *beside);
 
-/* -- pictures of the topology -- */
-
-/* Content of one picture. */
-struct picture {
-    const struct profile_class *node_class;
-    const uint32_t *workers; /* by position of a PU in the class, or MAP_NONE; NULL: none */
-    bool compact; /* for many PUs: without caches and overhead levels that no two cores share,
-                     numbers only on PUs */
-};
-
-/* Writes the picture. Returns how many groups cannot be drawn as boxes, as they cross others. */
-size_t report_picture_svg(FILE *out, const struct picture *picture, const char *title);
-
 /* -- the page -- */
 
 enum plot_section {

@@ -135,26 +135,9 @@ void map_options_free(struct map_options *options);
 
 /* -- worth -- */
 
-/* The two bandwidths of a placement, in the heads of tables. */
-#define MAP_BANDWIDTHS                                                                             \
-    "GB/s: ordinary, of copies by ordinary stores on the system's pages; levels, of the copy of "  \
-    "the levels"
-
 /* The rows of --worth, in words or as JSON. `allowed`: PUs that may be used. */
 void map_worth_table(FILE *out, const struct servet_profile *profile,
                      const struct profile_set *allowed, bool json);
-
-/* Takes the object (NULL: memory was short) and writes it on lines of its own. */
-void map_print_object(FILE *out, json_t *object);
-
-/* A cell of nine characters; without `column` none. */
-void map_print_cell(FILE *out, const char *text, bool column);
-/* A number with two digits, "-" for what is not known. */
-void map_print_figure(FILE *out, double value, bool column);
-/* The same as JSON: a number, or null. */
-json_t *map_json_figure(double value);
-
-/* -- suggest -- */
 
 /* The table of --suggest, in words or as JSON. */
 void map_suggest_table(FILE *out, const struct servet_profile *profile,

@@ -122,9 +122,6 @@ struct spmd_options {
     uint32_t rounds; /* of characterisation */
 };
 
-/* Ends the program with one line and status 2 on bad usage. */
-void spmd_options_parse(int argc, char **argv, struct spmd_options *out);
-
 /* The options, the machine, and what was measured: the parts of servet-spmd share it. They end the
  * program with one line when something is wrong: status 2 for bad input, 1 for the rest. */
 struct spmd_planner {

@@ -473,7 +473,7 @@ static const struct profile_launcher by_itself = {.name = "one process"};
 void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_options *options,
                        struct pin_launcher *launcher)
 {
-    struct choice c = {.wish = *wish, .launcher = launcher, .ranks = 1};
+    FREED_BY(free_choice) struct choice c = {.wish = *wish, .launcher = launcher, .ranks = 1};
     struct profile_mask start, allowed;
     if ((!wish->gpus && !wish->nics) || profile_mask_get(0, &start) < 0) {
         return;
@@ -496,7 +496,6 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
     }
     if (given && !c.mistaken && read_given(&c) && own.mask_of <= PIN_MASK_BY_LAUNCHER && !users) {
         go_beside(&c, &allowed, options);
-        free_choice(&c);
         return;
     }
     if (given) {
@@ -522,5 +521,4 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
     if (given && !c.mistaken && own.mask_of == PIN_MASK_BY_LAUNCHER) {
         mark(&c, options);
     }
-    free_choice(&c);
 }

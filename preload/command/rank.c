@@ -11,6 +11,7 @@
 #include "preload/place/priority_cache.h"
 #include "profile/base/cli.h"
 #include "profile/base/launchers.h"
+#include "profile/scope.h"
 
 /* Does SERVET_MEMBIND ask for a tier of memory that the node has not? False where nothing is known
  * of the node. */
@@ -137,7 +138,7 @@ static void say_ranks(const struct pin_command *command, const struct pin_launch
 {
     struct servet_profile *here;
     struct servet_error error;
-    struct profile_set set;
+    FREED_BY(profile_set_free) struct profile_set set = {0};
     const struct profile_launcher *row = planned->row;
     const uint32_t ranks = command->launcher.node_ranks, each = pin_plan_threads();
     const bool apart = row->workers || planned->local_size < ranks;
@@ -165,7 +166,6 @@ static void say_ranks(const struct pin_command *command, const struct pin_launch
              : planned->mask_of == PIN_MASK_OF_RANK ? ", each on its own mask, the first on"
                                                     : ", each on its own part, the first on",
              cores, cores == 1 ? "" : "s", list, nodes, crowd);
-    profile_set_free(&set);
     profile_free(here);
 }
 

@@ -1,7 +1,6 @@
 /* servet-pin: runs a command with the shim loaded and the SERVET_* variables set. Its options, and
  * the steps from its line to the program. */
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,24 +101,16 @@ static error_t parse_pin(int key, char *argument, struct argp_state *state)
 /* The table of variables, below the options in --help. */
 static struct argp_option variables[PIN_OPTION_COUNT + 1];
 
-static char *with_fallback(int key, const char *text, void *input)
-{
-    char *line;
-    const int id = key - KEY_VARIABLE;
-    (void)input;
-    if (id < 0 || id >= PIN_OPTION_COUNT) {
-        return (char *)(uintptr_t)text;
-    }
-    return asprintf(&line, "%s [%s]", text, pin_option_table[id].fallback) < 0 ? NULL : line;
-}
-
 static void list_variables(void)
 {
     for (int i = 0; i < PIN_OPTION_COUNT; i++) {
+        char *text; /* stays */
+        cli_done(
+            asprintf(&text, "%s [%s]", pin_option_table[i].meaning, pin_option_table[i].fallback));
         variables[i] = (struct argp_option){.name = pin_option_table[i].name,
                                             .key = KEY_VARIABLE + i,
                                             .flags = OPTION_DOC | OPTION_NO_USAGE,
-                                            .doc = pin_option_table[i].meaning};
+                                            .doc = text};
     }
 }
 
@@ -154,7 +145,7 @@ static int start_program(const struct pin_command *command)
 /* False: it asks for no program. */
 static bool read_line(struct pin_command *command, int argc, char **argv)
 {
-    static const struct argp environment = {.options = variables, .help_filter = with_fallback};
+    static const struct argp environment = {.options = variables};
     static const struct argp_child children[] = {
         {&environment, 0, "Environment (also read without servet-pin; 0 is off):", 2}, {0}};
     static const struct argp argp = {

@@ -98,24 +98,23 @@ void pin_trace_time_stop(void)
 void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_priority_cache *before,
                              bool oversubscribed, struct trace_verdict *out)
 {
-    struct trace_verdict verdict = {.limit = before && before->communication ? TRACE_AUTO_GIVEN_UP
-                                                                             : TRACE_AUTO_LIMIT};
-    verdict.what = (struct pin_priority_cache){.share = 1, .ranks = sum->ranks};
+    *out = (struct trace_verdict){.limit = before && before->communication ? TRACE_AUTO_GIVEN_UP
+                                                                           : TRACE_AUTO_LIMIT,
+                                  .what = {.share = 1, .ranks = sum->ranks}};
     for (int32_t r = 0; r < sum->ranks; r++) {
         const struct trace_times *times = &sum->rank[r].times;
         double share = times->seconds > 0 ? times->inside / times->seconds : 0;
-        verdict.what.share = share < verdict.what.share ? share : verdict.what.share;
-        verdict.seconds = times->seconds > verdict.seconds ? times->seconds : verdict.seconds;
+        out->what.share = share < out->what.share ? share : out->what.share;
+        out->seconds = times->seconds > out->seconds ? times->seconds : out->seconds;
     }
-    verdict.what.communication = verdict.what.share >= verdict.limit;
+    out->what.communication = out->what.share >= out->limit;
     if (sum->ranks < 2) {
-        verdict.judged = TRACE_TOO_FEW_RANKS;
-    } else if (verdict.seconds < TRACE_AUTO_LEAST_S) {
-        verdict.judged = TRACE_TOO_SHORT;
+        out->judged = TRACE_TOO_FEW_RANKS;
+    } else if (out->seconds < TRACE_AUTO_LEAST_S) {
+        out->judged = TRACE_TOO_SHORT;
     } else if (oversubscribed) {
-        verdict.judged = TRACE_OVERSUBSCRIBED;
+        out->judged = TRACE_OVERSUBSCRIBED;
     }
-    *out = verdict;
 }
 
 /* -- reports -- */

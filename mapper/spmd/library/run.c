@@ -194,20 +194,12 @@ static void copy_box(const servet_spmd *plan, char *array, const struct servet_s
 static void along(int direction, size_t size, size_t before, size_t after, size_t inner[2],
                   size_t outer[2])
 {
-    if (direction == 0) {
-        inner[0] = outer[0] = before;
-        inner[1] = outer[1] = before + size;
-    } else if (direction < 0) {
-        inner[0] = before;
-        inner[1] = before + after;
-        outer[0] = 0;
-        outer[1] = before;
-    } else {
-        inner[0] = size; /* before + size - before */
-        inner[1] = before + size;
-        outer[0] = before + size;
-        outer[1] = before + size + after;
-    }
+    const size_t end = before + size, begins[] = {before, before, size},
+                 ends[] = {before + after, end, end}, beyond[] = {0, before, end, end + after};
+    inner[0] = begins[direction + 1];
+    inner[1] = ends[direction + 1];
+    outer[0] = beyond[direction + 1];
+    outer[1] = beyond[direction + 2];
 }
 
 static int prepare_plan(servet_spmd *plan)
