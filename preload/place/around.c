@@ -9,15 +9,6 @@
 #include "preload/place/process.h"
 #include "preload/place/report.h"
 
-static void recall_priority(void)
-{
-    pin_here.recalled_priority =
-        pin_priority_cache_apply(&pin_here.options, NULL, &pin_here.recalled);
-    if (pin_here.recalled_priority) {
-        pin_report_choice(NULL, pin_here.options.verbose, &pin_here.recalled);
-    }
-}
-
 void pin_process_look_around(void)
 {
     pin_launcher_read(pin_here.options.rebind, &pin_here.launcher);
@@ -32,7 +23,11 @@ void pin_process_look_around(void)
     if (pin_here.users_choice && pin_owner_runtime_loaded()) {
         atomic_store(&pin_life.openmp_found, true);
     }
-    recall_priority();
+    pin_here.recalled_priority =
+        pin_priority_cache_apply(&pin_here.options, NULL, &pin_here.recalled);
+    if (pin_here.recalled_priority) {
+        pin_report_choice(NULL, pin_here.options.verbose, &pin_here.recalled);
+    }
     pin_here.pools =
         (struct pin_pools){.team = PIN_POOLS,
                            .main_place = PIN_NO_PLACE,

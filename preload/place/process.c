@@ -177,13 +177,6 @@ static bool main_is_bound(void)
            profile_mask_count(&now) != 1;
 }
 
-/* The threads that the plan is made for; 0: any number. */
-static uint32_t threads_of(uint32_t threads)
-{
-    bool fits = pin_here.pools.rank || threads <= profile_mask_count(&pin_here.allowed);
-    return fits ? threads : 0;
-}
-
 /* Neither an earlier plan, with what is placed by it, nor a sandbox that has come is undone. */
 static void leave_idle(int to)
 {
@@ -211,10 +204,11 @@ static bool make_plan(enum pin_comes comes)
 {
     const uint32_t threads =
         comes == PIN_REST_COMES && !pin_here.launcher.name ? 0 : pin_plan_threads();
+    const bool fit = pin_here.pools.rank || threads <= profile_mask_count(&pin_here.allowed);
     const struct pin_plan_request request = {
         .options = &pin_here.options,
         .launcher = &pin_here.launcher,
-        .threads = threads_of(threads),
+        .threads = fit ? threads : 0,
         .is_team = comes != PIN_REST_COMES || pin_here.launcher.name,
         .exported = pin_here.places_exported,
         .allowed = &pin_here.allowed,

@@ -41,11 +41,6 @@ struct line {
 static _Atomic(void *) lines; /* PIN_REPORT_THREADS of struct line */
 static atomic_uint used = 1;
 
-static struct line *get_lines(void)
-{
-    return pin_pages_map_once(&lines, PIN_REPORT_THREADS * sizeof(struct line));
-}
-
 void pin_report_reset(void)
 {
     atomic_store(&lines, NULL);
@@ -56,7 +51,9 @@ void pin_report_reset(void)
 
 uint32_t pin_report_begin(enum profile_role role, int32_t pu, enum profile_decider decider)
 {
-    struct line *all = pin_here.options.report ? get_lines() : NULL;
+    struct line *all = pin_here.options.report
+                           ? pin_pages_map_once(&lines, PIN_REPORT_THREADS * sizeof(struct line))
+                           : NULL;
     const bool main = role == PROFILE_ROLE_MAIN;
     const uint32_t number = all && !main ? atomic_fetch_add(&used, 1) : 0;
     if (!all || number >= PIN_REPORT_THREADS) {

@@ -122,18 +122,13 @@ static void say_cause(unsigned number, char *out, size_t size)
     }
 }
 
-static const char *name_of(unsigned number)
-{
-    const char *name = seen.pool[number].name;
-    return name[0] ? name : "the program";
-}
-
 static void say_pool(unsigned number, const char *where, bool verbose)
 {
+    const char *name = seen.pool[number].name;
     char text[320];
     say_cause(number, text, sizeof text);
     pin_record(where, verbose, "left to the kernel: threads of {left}: {why}",
-               PROFILE_FACTS(PROFILE_WORD("left", name_of(number)),
+               PROFILE_FACTS(PROFILE_WORD("left", *name ? name : "the program"),
                              PROFILE_WORD("cause", causes[seen.pool[number].cause]),
                              PROFILE_WORD("why", text)));
 }
