@@ -8,7 +8,7 @@ bed_need mpirun.openmpi
 BED_SLOTS=2 bed_up 3 2000 || exit 1
 # Tried again where the machine is so busy with other work that a node was given up (probe.sh asks how that ends).
 for ((try = 0; try < 3; try++)); do
-	bed_run timeout 60 mpirun.openmpi -np 3 --map-by node "$SERVET_PROBE" --cluster --per-node --probes none \
+	bed_run timeout 150 mpirun.openmpi -np 3 --map-by node "$SERVET_PROBE" --cluster --per-node --probes none \
 		--quiet -o "$BED/profile.json"
 	[ ! -s "$BED/profile.json" ] || break
 	sleep 5
