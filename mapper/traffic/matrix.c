@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/scope.h"
+
 struct reading {
     const char *path;
     FILE *file;
@@ -135,13 +137,9 @@ static int read_plain_row(struct reading *r, uint32_t row)
         if (row && column >= r->ranks) {
             return refuse(r, "as many numbers in every row as in the first");
         }
-        int rc = column < MAP_MATRIX_MOST_DENSE_RANKS
-                     ? add_entry(r, row, column, bytes)
-                     : refuse(r, "at most 8192 ranks; Matrix Market takes more");
-        if (rc < 0) {
-            return rc;
-        }
-        column++;
+        TRY(column < MAP_MATRIX_MOST_DENSE_RANKS
+                ? add_entry(r, row, column++, bytes)
+                : refuse(r, "at most 8192 ranks; Matrix Market takes more"));
     }
     if (row == 0) {
         r->ranks = column;
@@ -156,10 +154,7 @@ static int read_plain(struct reading *r)
         if (rows && rows >= r->ranks) {
             return refuse(r, "as many rows as columns");
         }
-        int rc = read_plain_row(r, rows++);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(read_plain_row(r, rows++));
     } while (next_line(r, '#'));
     return rows == r->ranks ? 0 : refuse(r, "as many rows as columns");
 }
@@ -188,10 +183,7 @@ static int read_market(struct reading *r)
             column < 1 || column > rows) {
             return refuse(r, "'row column bytes', row and column from 1 to the number of ranks");
         }
-        int rc = add_entry(r, (uint32_t)row - 1, (uint32_t)column - 1, bytes);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(add_entry(r, (uint32_t)row - 1, (uint32_t)column - 1, bytes));
     }
     return next_line(r, '%') ? refuse(r, "no more entries than the size line says") : 0;
 }

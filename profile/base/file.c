@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "profile/model.h"
+#include "profile/scope.h"
 
 #define NEW_FILE_MODE 0666 /* before the umask */
 #define OWN_FILE_MODE 0644 /* the same, in the place of another user's file */
@@ -139,10 +140,7 @@ static int find_file(char *path, size_t size, struct stat *status)
         if (!S_ISLNK(status->st_mode)) {
             return 0;
         }
-        int rc = profile_planted(path, status) ? -EPERM : follow_link(path, size);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(profile_planted(path, status) ? -EPERM : follow_link(path, size));
     }
     return -ELOOP;
 }

@@ -93,8 +93,6 @@ struct profile_field {
     size_t count_offset;
     const struct profile_object *element;
     const char *const *words; /* ends with NULL */
-    const char
-        *lone; /* FIELD_ARRAY: a number may stand for an only item that has just this field */
     /* For people, NULL but where PROFILE_FIELDS_EXPLAINED is set: what is linked into programs does
      * not carry it. */
     const char *unit;
@@ -244,7 +242,6 @@ struct profile_loader {
     struct servet_error *error;
     struct servet_profile *profile; /* keeps the keys that are not known; NULL: they are refused */
     size_t ids;                     /* members of the sets read so far */
-    size_t unknown;                 /* keys that are not known and do not begin with x- */
     bool places_only;               /* fields that are `aside` are passed over */
 };
 

@@ -47,7 +47,7 @@ static int keep_extra(struct profile_loader *loader, const struct json_path *at,
 static int note_unknown(struct profile_loader *loader, const struct json_path *at)
 {
     char path[JSON_PATH_SIZE];
-    if (loader->unknown++) {
+    if (loader->profile->unknown) {
         return 0;
     }
     int length = asprintf(&loader->profile->unknown, "%s: %s", loader->file,
@@ -197,25 +197,19 @@ static int load_document(struct profile_loader *loader, const struct profile_jso
     return 0;
 }
 
-/* Takes `text` over. */
 static int parse_text(struct profile_loader *loader, char *text, size_t length,
                       struct servet_profile **out)
 {
-    struct profile_json *values;
-    int rc = profile_json_read(text, length, loader->file, &values, loader->error);
-    if (rc == 0) {
-        rc = load_document(loader, values, out);
-    }
-    free(values);
-    free(text);
-    return rc;
+    FREED struct profile_json *values = NULL;
+    TRY(profile_json_read(text, length, loader->file, &values, loader->error));
+    return load_document(loader, values, out);
 }
 
 int profile_parse(const char *text, size_t length, const char *name, struct servet_profile **out,
                   struct servet_error *error)
 {
     struct profile_loader loader = {.file = name, .error = error};
-    char *copy = malloc(length + 1);
+    FREED char *copy = malloc(length + 1);
     if (!copy) {
         return profile_load_no_memory(&loader);
     }
@@ -281,10 +275,10 @@ int profile_read_text(const char *path, char **text, size_t *length, struct serv
 
 static int load_file(const char *path, struct profile_loader loader, struct servet_profile **out)
 {
-    char *text;
+    FREED char *text = NULL;
     size_t length;
-    int rc = profile_read_text(path, &text, &length, loader.error);
-    return rc < 0 ? rc : parse_text(&loader, text, length, out);
+    TRY(profile_read_text(path, &text, &length, loader.error));
+    return parse_text(&loader, text, length, out);
 }
 
 int profile_load(const char *path, struct servet_profile **out, struct servet_error *error)

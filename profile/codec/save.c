@@ -11,6 +11,7 @@
 #include "profile/base/file.h"
 #include "profile/codec/codec.h"
 #include "profile/model.h"
+#include "profile/scope.h"
 
 struct place {
     struct profile_json_writer *to;
@@ -176,24 +177,18 @@ char *profile_to_json(const struct servet_profile *profile)
 {
     struct profile_json_writer to = {0};
     struct place root = {&to, profile, JSON_PATH_ROOT};
-    struct profile_json *values;
     save_object(&root, &profile_document, profile);
-    if (to.failed) {
+    FREED char *line = to.failed ? NULL : malloc(to.used + 1);
+    FREED struct profile_json *values = NULL;
+    if (!line) {
         return NULL;
     }
-    to = (struct profile_json_writer){.out = malloc(to.used + 1)};
-    if (!to.out) {
-        return NULL;
-    }
+    to = (struct profile_json_writer){.out = line};
     save_object(&root, &profile_document, profile);
-    to.out[to.used] = '\0';
-    char *text = NULL;
-    if (!to.failed && profile_json_read(to.out, to.used, "profile", &values, NULL) == 0) {
-        text = profile_json_text(values, true);
-        free(values);
-    }
-    free(to.out);
-    return text;
+    line[to.used] = '\0';
+    return !to.failed && profile_json_read(line, to.used, "profile", &values, NULL) == 0
+               ? profile_json_text(values, true)
+               : NULL;
 }
 
 int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error)
@@ -203,11 +198,9 @@ int profile_save(const struct servet_profile *profile, const char *path, struct 
     if (rc < 0) {
         return profile_error(error, rc, "%s: not written: %s", path, why.text);
     }
-    char *text = profile_to_json(profile);
+    FREED char *text = profile_to_json(profile);
     if (!text) {
         return profile_error(error, -ENOMEM, "%s: %s", path, strerrordesc_np(ENOMEM));
     }
-    rc = profile_save_file(path, text, strlen(text), error);
-    free(text);
-    return rc;
+    return profile_save_file(path, text, strlen(text), error);
 }

@@ -98,15 +98,11 @@ static int load_integer(struct profile_loader *loader, const struct json_path *a
     return 0;
 }
 
-static bool is_number(const struct profile_json *json)
-{
-    return json->type == PROFILE_JSON_INTEGER || json->type == PROFILE_JSON_REAL;
-}
-
 static int load_number(struct profile_loader *loader, const struct json_path *at,
                        const struct profile_json *json, double *out)
 {
-    double value = is_number(json) ? profile_json_number(json) : -1;
+    const bool is_number = json->type == PROFILE_JSON_INTEGER || json->type == PROFILE_JSON_REAL;
+    const double value = is_number ? profile_json_number(json) : -1;
     if (value < 0) {
         return profile_load_refuse(loader, at, json, "a number that is not negative");
     }
@@ -214,23 +210,6 @@ static int load_items(struct profile_loader *loader, const struct json_path *at,
     return 0;
 }
 
-/* A number that stands for an only item is read as that item: [{"LONE": NUMBER}]. */
-static int load_lone(struct profile_loader *loader, const struct json_path *at,
-                     const struct profile_json *json, const struct profile_field *field,
-                     void *object)
-{
-    const struct profile_json item[] = {
-        {.type = PROFILE_JSON_ARRAY, .count = 1, .size = 4, .text = ""},
-        {.type = PROFILE_JSON_OBJECT, .count = 1, .size = 3, .text = ""},
-        {.type = PROFILE_JSON_STRING,
-         .count = (uint32_t)strlen(field->lone),
-         .size = 1,
-         .text = field->lone},
-        *json,
-    };
-    return load_items(loader, at, item, field, object);
-}
-
 /* -- any of them -- */
 
 int profile_load_value(struct profile_loader *loader, const struct json_path *at,
@@ -255,10 +234,6 @@ int profile_load_value(struct profile_loader *loader, const struct json_path *at
     case FIELD_SET:
         return load_set(loader, at, json, member);
     case FIELD_ARRAY:
-        if (field->lone && is_number(json)) {
-            return load_lone(loader, at, json, field, object);
-        }
-        /* fall through */
     case FIELD_GROUPS:
     case FIELD_PAIRS:
     case FIELD_PAIR_FIGURES:

@@ -9,6 +9,7 @@
 
 #include "profile/base/format_safe.h"
 #include "profile/model.h"
+#include "profile/scope.h"
 #include "profile/topology/topology.h"
 
 /* Host name up to the first dot: what stays the same whether a system is configured with a domain
@@ -135,14 +136,13 @@ static int host_name(const char *root, char *name, size_t size)
         name[size - 1] = '\0';
         return rc;
     }
-    struct sysfs *fs = calloc(1, sizeof *fs);
+    FREED struct sysfs *fs = calloc(1, sizeof *fs);
     if (!fs) {
         return -ENOMEM;
     }
     fs->root = root;
     int rc = profile_sysfs_read(fs, "/proc/sys/kernel/hostname");
     snprintf(name, size, "%.*s", (int)size - 1, fs->text);
-    free(fs);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profile/query.h"
+#include "profile/scope.h"
 #include "profile/servet.h"
 
 const char *servet_version(void)
@@ -38,10 +39,7 @@ static int open_mine(servet_profile **profile, struct servet_error *error)
     if (rc < 0) {
         return profile_error(error, rc, "SERVET_PROFILE: %s", strerrordesc_np(-rc));
     }
-    rc = profile_load(path, &found, error);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(profile_load(path, &found, error));
     rc = profile_matches(found, "", NULL, &why);
     if (rc < 0) {
         profile_free(found);

@@ -154,13 +154,11 @@ static bool has_group(const struct profile_relation *relation, uint32_t pu)
 static int read_online(struct reader *reader, struct profile_set *out, const char *format,
                        uint32_t number, uint32_t index)
 {
-    struct profile_set listed;
+    FREED_BY(profile_set_free) struct profile_set listed = {0};
     char path[128];
     snprintf(path, sizeof path, format, number, index);
     TRY(profile_sysfs_read_set(&reader->fs, &listed, "%s", path));
-    const int rc = profile_set_intersect(&listed, &reader->node_class->pus, out);
-    profile_set_free(&listed);
-    return rc;
+    return profile_set_intersect(&listed, &reader->node_class->pus, out);
 }
 
 /* -- cores and packages -- */
@@ -419,15 +417,13 @@ static int read_nodes(struct reader *reader, const struct profile_set *nodes)
 
 static int read_numa(struct reader *reader)
 {
-    struct profile_set nodes;
-    int rc = profile_sysfs_read_set(&reader->fs, &nodes, NODE "/online");
+    FREED_BY(profile_set_free) struct profile_set nodes = {0};
+    const int rc = profile_sysfs_read_set(&reader->fs, &nodes, NODE "/online");
     if (rc < 0) {
         return rc == -ENOMEM ? rc : add_only_numa(reader);
     }
     profile_topology_drop_device_nodes(&reader->fs, &nodes);
-    rc = read_nodes(reader, &nodes);
-    profile_set_free(&nodes);
-    return rc;
+    return read_nodes(reader, &nodes);
 }
 
 /* -- kinds -- */
@@ -488,23 +484,22 @@ static int add_capacities(struct reader *reader, const uint32_t *capacity, uint3
  * file. */
 static int read_kinds(struct reader *reader)
 {
-    int rc = read_hybrid(reader);
+    const int rc = read_hybrid(reader);
     if (rc <= 0) {
         return rc;
     }
     const struct profile_set *pus = &reader->node_class->pus;
-    uint32_t *capacity = calloc(pus->count, 2 * sizeof *capacity);
+    FREED uint32_t *capacity = calloc(pus->count, 2 * sizeof *capacity);
     if (!capacity) {
         return -ENOMEM;
     }
-    rc = 0;
-    for (size_t i = 0; rc == 0 && i < pus->count; i++) {
-        rc = profile_sysfs_read_u32(&reader->fs, &capacity[i], CPU "/cpu%u/cpu_capacity",
-                                    pus->ids[i]);
+    for (size_t i = 0; i < pus->count; i++) {
+        if (profile_sysfs_read_u32(&reader->fs, &capacity[i], CPU "/cpu%u/cpu_capacity",
+                                   pus->ids[i]) < 0) {
+            return 0;
+        }
     }
-    rc = rc < 0 ? 0 : add_capacities(reader, capacity, capacity + pus->count);
-    free(capacity);
-    return rc;
+    return add_capacities(reader, capacity, capacity + pus->count);
 }
 
 static int read_class(struct reader *reader)
@@ -524,28 +519,19 @@ static int read_class(struct reader *reader)
 
 int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error)
 {
-    struct reader *reader = malloc(sizeof *reader);
+    FREED struct reader *reader = malloc(sizeof *reader);
     struct servet_profile *profile = profile_topology_new();
-    int rc = reader && profile ? 0 : -ENOMEM;
-    if (reader) {
-        memset(reader, 0, offsetof(struct reader, fs));
-        reader->fs.root = root;
-        reader->fs.path[0] = '\0';
+    if (!reader || !profile) {
+        profile_free(profile);
+        return profile_error(error, -ENOMEM, "topology: %s", strerrordesc_np(ENOMEM));
     }
-    if (rc == 0) {
-        reader->node_class = &profile->classes[0];
-        rc = read_class(reader);
-    }
-    if (rc < 0) {
-        profile_error(error, rc, "%s: %s", reader ? reader->fs.path : "topology",
-                      strerrordesc_np(-rc));
-    } else {
-        rc = profile_topology_finish(profile, &reader->groupings, error);
-    }
-    if (reader) {
-        profile_topology_groupings_free(&reader->groupings);
-    }
-    free(reader);
+    memset(reader, 0, offsetof(struct reader, fs));
+    reader->fs.root = root;
+    reader->node_class = &profile->classes[0];
+    int rc = read_class(reader);
+    rc = rc < 0 ? profile_error(error, rc, "%s: %s", reader->fs.path, strerrordesc_np(-rc))
+                : profile_topology_finish(profile, &reader->groupings, error);
+    profile_topology_groupings_free(&reader->groupings);
     if (rc < 0) {
         profile_free(profile);
         return rc;

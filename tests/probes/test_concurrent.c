@@ -19,7 +19,8 @@ static void open_machine(double parallel, double domain)
     open_machine_with(
         &machine, 3,
         "'pus': '0-31', 'packages': [%s], 'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10, "
-        "'domains': [{'groups': [%s], 'bytes_per_s': %g}]}, 'layers': [{'groups': [%s], 'seconds': "
+        "'domains': [{'groups': [%s], 'bytes_per_s': [{'bytes_per_s': %g}]}]}, 'layers': "
+        "[{'groups': [%s], 'seconds': "
         "4e-7, 'bytes_per_s': 9e9, 'parallel': %g}, "
         "{'groups': ['0-31'], 'seconds': 9e-7, 'bytes_per_s': 4e9, 'parallel': %g}], "
         "'noise': {'relative': 0.02, 'outlier_probability': 0.02, 'outlier_factor': 3}",

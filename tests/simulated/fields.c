@@ -80,7 +80,7 @@ static const struct profile_field domain_fields[] = {
     FIELD(FIELD_SET, struct sim_domain_kind, pus),
     LIST(FIELD_GROUPS, "groups", struct sim_domain_kind, groups, group_count),
     LIST(FIELD_ARRAY, "bytes_per_s", struct sim_domain_kind, capacities, capacity_count,
-         .required = true, .low = 1, .element = &capacity, .lone = "bytes_per_s"),
+         .required = true, .low = 1, .element = &capacity),
 };
 static const struct profile_object domain = OBJECT("domain", struct sim_domain_kind, domain_fields);
 

@@ -169,7 +169,7 @@ def machine(name, l1, l2, l3, memory_ns, base, tlb, variant, rng, noise):
                   page_bytes=base["page"], huge_page_bytes=huge, page_mapping=mapping,
                   prefetched_stride_bytes=rng.choice([0, 512, 1024, 2048]),
                   caches=caches, tlbs=tlbs,
-                  memory=dict(seconds=jitter(memory_ns), pu_bytes_per_s=1e10, domains=[dict(pus="0-1", bytes_per_s=1.6e10)]),
+                  memory=dict(seconds=jitter(memory_ns), pu_bytes_per_s=1e10, domains=[dict(pus="0-1", bytes_per_s=[dict(bytes_per_s=1.6e10)])]),
                   layers=[dict(name="node", groups=["0-1"], seconds=5e-7, bytes_per_s=8e9)])
     if noise:
         result["noise"] = NOISE
@@ -212,7 +212,7 @@ def drawn_machine(number, rng, noise):
                       ["random", "random", "coloured", "contiguous"]), caches=caches,
                   tlbs=[dict(entries=rng.randint(16, 128), seconds=rng.uniform(1.5, 3) * 1e-9),
                         dict(entries=rng.randint(512, 4096), seconds=rng.uniform(5, 9) * 1e-9)],
-                  memory=dict(seconds=memory_s, pu_bytes_per_s=1e10, domains=[dict(pus="0-1", bytes_per_s=1.6e10)]),
+                  memory=dict(seconds=memory_s, pu_bytes_per_s=1e10, domains=[dict(pus="0-1", bytes_per_s=[dict(bytes_per_s=1.6e10)])]),
                   layers=[dict(name="node", groups=["0-1"], seconds=5e-7, bytes_per_s=8e9)])
     if result["page_bytes"] == 4096 and rng.random() < 0.4:
         result["huge_page_bytes"] = 2 * M
@@ -265,7 +265,7 @@ def machine_of_kinds(name, kinds, l3, memory_ns, page, rng, noise):
     result = dict(servet_machine=1, name=name, source="data sheets; see machines.py", pus=everyone, cores=cores,
                   packages=[everyone], kinds=declared, page_bytes=page, caches=caches, tlbs=tlbs,
                   memory=dict(seconds=memory_ns * 1e-9, pu_bytes_per_s=fastest,
-                              domains=[dict(pus=everyone, bytes_per_s=1.7 * fastest)]),
+                              domains=[dict(pus=everyone, bytes_per_s=[dict(bytes_per_s=1.7 * fastest)])]),
                   layers=[dict(name="node", groups=[everyone], seconds=5e-7, bytes_per_s=8e9, parallel=4)])
     if cores:
         result["layers"].insert(0, dict(name="core", groups=cores, seconds=2e-7, bytes_per_s=1.2e10))

@@ -99,9 +99,9 @@ def describe(name, source, number, threads, core_rate, levels, declared, noise):
     }
     everyone = pulist(pu for core in number for pu in threads(core))
     smt = len(threads(number[0])) > 1
-    domains = [{"groups": groups[word], "bytes_per_s": rate} for word, _, rate in levels if rate]
+    domains = [{"groups": groups[word], "bytes_per_s": [{"bytes_per_s": rate}]} for word, _, rate in levels if rate]
     if smt:
-        domains.append({"groups": groups["core"], "bytes_per_s": core_rate})
+        domains.append({"groups": groups["core"], "bytes_per_s": [{"bytes_per_s": core_rate}]})
     private = {"groups": groups["core"]} if smt else {}
     last = {"groups": groups["L3"]} if "L3" in groups else {"groups": groups.get("package", [everyone])}
     machine = {
@@ -180,7 +180,7 @@ def known_machine(name, source, packages, per_package, smt, step, core_rate, lev
         machine.pop("cores", None)
     for pus, rate, size, link, threaded in KINDS.get(name, ()):
         clusters = [pulist(group) for group in parts(list(members(pus)), [size])]
-        machine["memory"]["domains"].append({"groups": clusters, "bytes_per_s": link * 1e9})
+        machine["memory"]["domains"].append({"groups": clusters, "bytes_per_s": [{"bytes_per_s": link * 1e9}]})
         kinds = machine.setdefault("kinds", [])
         kinds.append({"pus": pus, "efficiency": len(KINDS[name]) - 1 - len(kinds), "pu_bytes_per_s": rate * 1e9})
         if threaded:
