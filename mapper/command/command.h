@@ -107,32 +107,6 @@ void map_explain_row(void *out, const struct map_row *row);
 /* How many workers every node, package, memory domain, cache, layer group and core got. */
 void map_explain_summary(FILE *out, const struct map_mapping *plan);
 
-/* -- options -- */
-
-/* The options of servet-map. */
-
-struct map_options {
-    size_t workers, ranks;
-    uint32_t *threads; /* by rank; NULL: not hybrid */
-    const char *thread_list;
-    bool undecided; /* a plain answer is asked for, and no priority was given */
-    bool memory, communication, paper, one_by_one, explain, compare, worth, suggest, json;
-    uint32_t node_count; /* of --suggest; 0: the nodes of the profile */
-    struct common_machine machine;
-    const char *matrix;
-    bool cluster, slurm;
-    const char *nodes;               /* file with the nodes of a job; NULL: all of the profile */
-    const struct map_format *format; /* NULL: the table of --worth or --suggest */
-    uint32_t smt;
-    int kind;
-    uint32_t gpus; /* of each node; MAP_ALL_GPUS; 0: not asked for */
-    bool exclusive, nics;
-};
-
-/* Reads the command line; bad usage ends the program (cli.h). */
-void map_options_read(int argc, char **argv, struct map_options *options);
-void map_options_free(struct map_options *options);
-
 /* -- worth -- */
 
 /* The rows of --worth, in words or as JSON. `allowed`: PUs that may be used. */

@@ -296,11 +296,6 @@ static struct spmd_choice first_choice(const struct spmd_planner *p)
     return curve[count - 1];
 }
 
-bool spmd_is_same_tile(const struct spmd_tile *a, const struct spmd_tile *b)
-{
-    return a->n == b->n && a->m == b->m;
-}
-
 void spmd_characterise(struct spmd_planner *p)
 {
     p->options.problem.comp_s = 1; /* so long that communication is nothing beside it */
@@ -309,8 +304,7 @@ void spmd_characterise(struct spmd_planner *p)
     map_refuse_if(choice.times.cores < 2,
                   "--characterise: expected a problem for at least 2 cores (a single process sends "
                   "nothing), or --comp SECONDS");
-    for (int i = 0; i < CHOICES && choice.times.cores > 1 &&
-                    !spmd_is_same_tile(&choice.tile, &p->measured_tile);
+    for (int i = 0; i < CHOICES && choice.times.cores > 1 && !spmd_is_measured(p, &choice.tile);
          i++) {
         measure_iteration(p, &choice);
         choice = spmd_choose(p);

@@ -207,13 +207,6 @@ static void open_planner(struct spmd_planner *p)
                   "has no measured times of messages)");
 }
 
-static void close_planner(struct spmd_planner *p)
-{
-    profile_set_free(&p->allowed);
-    profile_set_free(&p->options.machine.cpuset);
-    profile_free(p->profile);
-}
-
 /* -- output -- */
 
 static void print_choice(const struct spmd_problem *problem, const struct spmd_choice *choice,
@@ -287,7 +280,7 @@ int main(int argc, char **argv)
     } else {
         print_choice(&o->problem, &choice, &grid);
     }
-    if (!o->format && spmd_is_same_tile(&planner.measured_tile, &choice.tile)) {
+    if (!o->format && spmd_is_measured(&planner, &choice.tile)) {
         const struct profile_median *s = &planner.measured;
         printf("measured       %.6g s [%.6g, %.6g] an iteration: the model is off by %+.1f %%\n",
                s->median, s->low, s->high, 100 * (choice.times.iteration_s / s->median - 1));
@@ -299,6 +292,8 @@ int main(int argc, char **argv)
         spmd_plan_save(&planner, &choice.times, &grid, o->plan);
     }
     spmd_grid_free(&grid);
-    close_planner(&planner);
+    profile_set_free(&planner.allowed);
+    profile_set_free(&o->machine.cpuset);
+    profile_free(planner.profile);
     return cli_finish(CLI_OK);
 }

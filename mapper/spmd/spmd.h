@@ -132,6 +132,12 @@ struct spmd_planner {
     struct spmd_tile measured_tile; /* in tiles like this one; n 0: not measured */
 };
 
+static inline bool spmd_is_measured(const struct spmd_planner *planner,
+                                    const struct spmd_tile *tile)
+{
+    return planner->measured_tile.n == tile->n && planner->measured_tile.m == tile->m;
+}
+
 /* -- choice -- */
 
 struct spmd_choice {
@@ -221,8 +227,5 @@ void spmd_plan_save(const struct spmd_planner *planner, const struct spmd_times 
  * PUs, which their caches hold, and 6.7 ns in tiles of 1000 x 1000.
  * Ends the program with one line when the application does not run; no file is left. */
 void spmd_characterise(struct spmd_planner *planner);
-
-/* Both are of one problem. */
-bool spmd_is_same_tile(const struct spmd_tile *a, const struct spmd_tile *b);
 
 #endif

@@ -41,13 +41,11 @@ void pin_command_read_environment(struct pin_command *command);
 /* Variables that are misspelt are reported, and taken away: the shim would report them again. */
 void pin_command_refuse_misspelt(const struct pin_command *command);
 
-/* -- use_tuned.c -- */
+/* -- threads.c -- */
 
 /* The ranks are the launcher's, threads the user's where OMP_NUM_THREADS is set; the rest is as it
  * was fastest with these. False: the fastest was not to place. */
 bool pin_command_use_tuned(struct pin_command *command);
-
-/* -- quota.c -- */
 
 /* Sets OMP_NUM_THREADS where a quota of CPU time lets fewer threads run than there are PUs, and the
  * user has chosen no number. */
