@@ -4,22 +4,22 @@
 #define SERVET_TESTS_MAPPER_RANDOM_PROFILE_H
 
 #include "mapper/map.h"
+#include "profile/base/random.h"
 
-struct random_source {
-    uint64_t state;
-};
-
-/* A number from 0 to below - 1 (xorshift64*). */
-uint32_t random_below(struct random_source *random, uint32_t below);
+/* A number from 0 to below - 1. */
+static inline uint32_t random_number(struct random *random, uint32_t below)
+{
+    return (uint32_t)random_below(random, below);
+}
 
 /* The numbers from 0 on in any order. */
-void random_order(struct random_source *random, uint32_t *numbers, uint32_t count);
+void random_order(struct random *random, uint32_t *numbers, uint32_t count);
 
 /* `nested`: groups lie inside each other and there are no pairs, as on a well-measured machine. */
-struct servet_profile *random_profile(struct random_source *random, bool nested);
+struct servet_profile *random_profile(struct random *random, bool nested);
 
 /* Some PU numbers of the profile (and sometimes one that it does not have); at least `fewest`. */
-struct profile_set random_pus(struct random_source *random, const struct servet_profile *profile,
+struct profile_set random_pus(struct random *random, const struct servet_profile *profile,
                               size_t fewest);
 
 #endif

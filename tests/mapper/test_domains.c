@@ -72,12 +72,13 @@ TEST(any_machine_is_divided_into_ranks_inside_a_node)
 {
     size_t compared = 0;
     for (uint64_t seed = 1; seed < 10000; seed++) {
-        struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
+        struct random random = {seed * 0x9e3779b97f4a7c15ull};
         struct servet_profile *profile = random_profile(&random, seed % 2);
-        const uint32_t ranks = 1 + random_below(&random, 8), count = 1 + random_below(&random, 20);
+        const uint32_t ranks = 1 + random_number(&random, 8),
+                       count = 1 + random_number(&random, 20);
         uint32_t threads[8];
         for (size_t r = 0; r < ranks; r++) {
-            threads[r] = 1 + random_below(&random, 6);
+            threads[r] = 1 + random_number(&random, 6);
         }
         struct profile_set taken = random_pus(&random, profile, 0);
         const struct map_request request = {.priority = seed % 3 ? MAP_MEMORY : MAP_COMMUNICATION,
@@ -157,17 +158,17 @@ TEST(no_rank_straddles_while_another_way_is_as_good)
 {
     size_t packed = 0, straddled = 0;
     for (uint64_t seed = 1; seed < 4000; seed++) {
-        struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
-        uint32_t domains = 2 + random_below(&random, MOST_DOMAINS - 1),
-                 size = 2 + random_below(&random, 7);
+        struct random random = {seed * 0x9e3779b97f4a7c15ull};
+        uint32_t domains = 2 + random_number(&random, MOST_DOMAINS - 1),
+                 size = 2 + random_number(&random, 7);
         struct servet_profile *profile = packages(domains, size);
         uint32_t threads[32], load[MOST_DOMAINS] = {0}, left = domains * size, out[MOST];
         size_t ranks = 0;
         uint32_t even =
-            random_below(&random, 2) ? 1 + random_below(&random, size) : 0; /* 0: uneven */
+            random_number(&random, 2) ? 1 + random_number(&random, size) : 0; /* 0: uneven */
         while (left && left >= even && ranks < 10) {
             uint32_t most = left < size ? left : size;
-            left -= threads[ranks++] = even ? even : 1 + random_below(&random, most);
+            left -= threads[ranks++] = even ? even : 1 + random_number(&random, most);
         }
         const uint32_t whole = least_sharing(threads, ranks, load, domains, size);
         if (whole == UINT32_MAX) {

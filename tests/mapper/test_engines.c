@@ -46,16 +46,16 @@ static void fail_with(const struct servet_profile *profile, uint64_t seed,
 
 static void compare_once(uint64_t seed, bool nested)
 {
-    struct random_source random = {seed * 0x9e3779b97f4a7c15ull + 1};
+    struct random random = {seed * 0x9e3779b97f4a7c15ull + 1};
     struct servet_profile *profile = random_profile(&random, nested);
     struct profile_set allowed = random_pus(&random, profile, 1),
                        taken = random_pus(&random, profile, 0);
     struct map_request request = {
-        .priority = random_below(&random, 2) ? MAP_MEMORY : MAP_COMMUNICATION,
-        .workers = 1 + random_below(&random, 30),
-        .allowed = random_below(&random, 2) ? &allowed : NULL,
-        .taken = random_below(&random, 2) ? &taken : NULL,
-        .paper = random_below(&random, 4) == 0,
+        .priority = random_number(&random, 2) ? MAP_MEMORY : MAP_COMMUNICATION,
+        .workers = 1 + random_number(&random, 30),
+        .allowed = random_number(&random, 2) ? &allowed : NULL,
+        .taken = random_number(&random, 2) ? &taken : NULL,
+        .paper = random_number(&random, 4) == 0,
     };
     uint32_t expected[MOST_WORKERS], fast[MOST_WORKERS], slow[MOST_WORKERS];
     struct servet_error error = {""};

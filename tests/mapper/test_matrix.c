@@ -56,7 +56,7 @@ static void make_ring(uint32_t ranks, struct map_matrix *out)
 {
     static uint32_t number[MOST_IN_RING], from[MOST_IN_RING], to[MOST_IN_RING];
     static double bytes[MOST_IN_RING];
-    struct random_source random = {ranks};
+    struct random random = {ranks};
     random_order(&random, number, ranks);
     for (uint32_t r = 0; r < ranks; r++) {
         bytes[r] = 1000;
@@ -119,17 +119,17 @@ static double sum_of_pairs(const struct map_view *view, const struct map_matrix 
 TEST(each_rank_gets_a_pu_of_its_own_and_none_is_worse_off_than_in_rank_order)
 {
     for (uint64_t seed = 1; seed < 300; seed++) {
-        struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
+        struct random random = {seed * 0x9e3779b97f4a7c15ull};
         struct servet_profile *profile = random_profile(&random, seed % 2);
         struct map_view view;
         ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 100, &view, NULL), 0);
         uint32_t ranks = view.leaf_count, from[MOST], to[MOST], leaves[MOST], placed[MOST];
         double bytes[MOST];
-        size_t edges = random_below(&random, MOST);
+        size_t edges = random_number(&random, MOST);
         for (size_t e = 0; e < edges; e++) {
-            from[e] = random_below(&random, ranks);
-            to[e] = random_below(&random, ranks);
-            bytes[e] = random_below(&random, 1000);
+            from[e] = random_number(&random, ranks);
+            to[e] = random_number(&random, ranks);
+            bytes[e] = random_number(&random, 1000);
         }
         number(leaves, ranks);
         struct map_matrix matrix;
@@ -151,7 +151,7 @@ TEST(each_rank_gets_a_pu_of_its_own_and_none_is_worse_off_than_in_rank_order)
 }
 
 /* A grid of SIDE x SIDE ranks, at most 64, whose numbers are shuffled. */
-static void make_shuffled_grid(struct random_source *random, uint32_t side, double size,
+static void make_shuffled_grid(struct random *random, uint32_t side, double size,
                                struct map_matrix *out)
 {
     enum { MOST_RANKS = 64 * 64 };
@@ -180,7 +180,7 @@ TEST(thousands_of_ranks_are_cut_level_by_level)
         run_command("sed -e '/\"nodes\"/s/8/512/g' -e '/\"network\"/,$s/0-7/0-511/' " FIXTURES
                     "/nehalem-8-nodes.json");
     static uint32_t leaves[RANKS], placed[RANKS];
-    struct random_source random = {7};
+    struct random random = {7};
     number(leaves, RANKS);
     FREED_BY(map_matrix_free) struct map_matrix matrix;
     FREED_BY(map_view_free) struct map_view view;
@@ -212,7 +212,7 @@ TEST(a_shuffled_grid_becomes_blocks)
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
     number(leaves, RANKS);
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
+        struct random random = {seed * 0x9e3779b97f4a7c15ull};
         struct map_matrix matrix;
         struct map_traffic_seconds seconds;
         make_shuffled_grid(&random, SIDE, BYTES, &matrix);

@@ -1,5 +1,6 @@
 /* Does any garbage at all crash the reader, or get past it as something that is no profile? Best
  * asked with the sanitizers on. */
+#include "profile/base/random.h"
 #include "profile/scope.h"
 #include "tests/profile/fixture.h"
 
@@ -11,15 +12,11 @@
 #define FLIPPED_FILES 4000
 #define SWAPPED_FILES 2000
 
-static uint64_t state;
+static struct random source;
 
-/* xorshift64* (Vigna 2016): the same numbers everywhere, from a fixed seed. */
-static uint64_t random_number(uint64_t below)
+static size_t random_number(size_t below)
 {
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return (state * UINT64_C(2685821657736338717) >> 11) % below;
+    return (size_t)random_below(&source, below);
 }
 
 /* 0 or -EINVAL with a line that names the file; what is taken must pass the check and be
@@ -63,10 +60,10 @@ TEST(flipped_bytes_are_refused_or_harmless)
 {
     char *text = read_text(NEHALEM);
     size_t length = strlen(text), accepted = 0;
-    state = 20121119;
+    source.state = 20121119;
     for (int i = 0; i < FLIPPED_FILES; i++) {
         char *bad = strdup(text);
-        for (uint64_t flips = 1 + random_number(3); flips > 0; flips--) {
+        for (size_t flips = 1 + random_number(3); flips > 0; flips--) {
             bad[random_number(length)] ^= (char)(1u << random_number(8));
         }
         accepted += taken(bad, length);
@@ -97,7 +94,7 @@ TEST(misplaced_values_are_refused_or_harmless)
                                          "\"0\"",
                                          "16777216"};
     char *text = read_text(NEHALEM);
-    state = 7;
+    source.state = 7;
     for (int i = 0; i < SWAPPED_FILES; i++) {
         char *bad;
         const char *colon = text + random_number(strlen(text));
