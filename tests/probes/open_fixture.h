@@ -24,17 +24,25 @@ static inline int open_simulated(const char *path, uint64_t seed, struct machine
     return rc;
 }
 
-static inline void open_machine_seeded(const char *name, uint64_t seed, struct machine *machine)
+/* The machine of a test, and a probe of it. */
+static struct machine machine __attribute__((unused));
+static struct probe probe __attribute__((unused));
+
+static inline void open_machine_at(const char *path, uint64_t seed)
 {
-    char path[4096];
     struct servet_error error;
-    snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
-    ck_assert_msg(open_simulated(path, seed, machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(open_simulated(path, seed, &machine, &error) == 0, "%s", error.text);
+    probe = (struct probe){.machine = &machine, .seed = seed};
 }
 
-static inline void open_machine_of(const char *name, struct machine *machine)
+static inline void open_machine_seeded(const char *name, uint64_t seed)
 {
-    open_machine_seeded(name, 1, machine);
+    open_machine_at(formatted("%s/%s.json", getenv("MACHINES"), name), seed);
+}
+
+static inline void open_machine_of(const char *name)
+{
+    open_machine_seeded(name, 1);
 }
 
 /* A description whose 'names' are "names". One that begins with no brace is a list of fields: the
@@ -53,52 +61,38 @@ static inline const char *described_as(const char *text)
     return all;
 }
 
-/* Result of probe_machine_open_simulated() for a description with a file m.csv beside it (NULL:
- * none). */
-static inline int open_machine_text(struct machine *machine, uint64_t seed, const char *text,
-                                    const char *csv, struct servet_error *error)
-{
-    if (csv) {
-        scratch_file("m.csv", "%s", csv);
-    }
-    return open_simulated(scratch_file("machine.json", "%s", described_as(text)), seed, machine,
-                          error);
-}
-
 /* The machine of a description as printf() makes it. */
-__attribute__((format(printf, 3, 4))) static inline void
-open_machine_with(struct machine *machine, uint64_t seed, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static inline void open_machine_with(uint64_t seed,
+                                                                           const char *format, ...)
 {
-    struct servet_error error;
     char *text;
     va_list values;
     va_start(values, format);
     ck_assert_int_gt(vasprintf(&text, format, values), 0);
     va_end(values);
-    ck_assert_msg(open_machine_text(machine, seed, kept(text), NULL, &error) == 0, "%s",
-                  error.text);
+    open_machine_at(scratch_file("machine.json", "%s", described_as(kept(text))), seed);
 }
 
 /* Operations of a machine as they were, for a test that stands between. */
 static const struct machine_ops *honest __attribute__((unused));
 
 /* Those of the machine, which stay: the test replaces some, and they may call the honest ones. */
-static inline struct machine_ops *replace_operations(struct machine *machine)
+static inline struct machine_ops *replace_operations(void)
 {
     struct machine_ops *ops = kept(malloc(sizeof *ops));
-    honest = machine->ops;
+    honest = machine.ops;
     *ops = *honest;
-    machine->ops = ops;
+    machine.ops = ops;
     return ops;
 }
 
 static struct progress progress_of_run = {.events = -1};
 
 /* A whole run, of seed 1 unless it has another: its answer. The profile stays. */
-static inline int try_probes(struct machine *machine, struct probe_run run,
-                             struct servet_profile **profile, struct servet_error *error)
+static inline int try_probes(struct probe_run run, struct servet_profile **profile,
+                             struct servet_error *error)
 {
-    run.machine = machine;
+    run.machine = &machine;
     run.progress = &progress_of_run;
     run.seed = run.seed ? run.seed : 1;
     *profile = NULL;
@@ -110,11 +104,11 @@ static inline int try_probes(struct machine *machine, struct probe_run run,
 }
 
 /* What it finds, which keeps the profile's promises. */
-static inline const struct servet_profile *run_probes(struct machine *machine, struct probe_run run)
+static inline const struct servet_profile *run_probes(struct probe_run run)
 {
     struct servet_profile *profile;
     struct servet_error error;
-    ck_assert_msg(try_probes(machine, run, &profile, &error) == 0, "%s", error.text);
+    ck_assert_msg(try_probes(run, &profile, &error) == 0, "%s", error.text);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
     return profile;
 }

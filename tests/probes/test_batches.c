@@ -12,7 +12,6 @@
 enum { PUS = 8, PAIRS = PUS / 2 };
 
 static volatile sig_atomic_t cancel;
-static struct machine machine;
 static const uint32_t pus[PUS] = {0, 1, 2, 3, 4, 5, 6, 7};
 static const struct profile_pair pairs[PAIRS] = {{0, 1}, {2, 5}, {3, 4}, {6, 7}};
 
@@ -93,7 +92,7 @@ static int count_exchange(struct machine *m, const struct machine_exchange *what
 
 static struct machine_ops *count_operations(void)
 {
-    struct machine_ops *ops = replace_operations(&machine);
+    struct machine_ops *ops = replace_operations();
     most_copying = most_exchanging = 0;
     ops->copy = count_copy;
     ops->exchange = count_exchange;
@@ -108,7 +107,7 @@ static const struct probe_run all_pairs = {.probes = PROBE_MEMORY | PROBE_MESSAG
 TEST(the_probes_try_batches_and_give_a_valid_profile)
 {
     count_operations();
-    const struct servet_profile *profile = run_probes(&machine, all_pairs);
+    const struct servet_profile *profile = run_probes(all_pairs);
     ck_assert_uint_ge(most_copying, PUS); /* a check of four pairs */
     ck_assert_uint_ge(most_exchanging, PAIRS);
     const struct profile_class *node_class = &profile->classes[0];
@@ -176,7 +175,7 @@ TEST(a_pu_that_goes_offline_in_a_batch_ends_the_run)
     ck_assert_int_eq(probe_machine_copy(&machine, &one, pus, PUS, rates), 0);
     count_operations()->copy = go_offline;
     alone_seen = went_offline = false;
-    ck_assert_int_eq(try_probes(&machine, all_pairs, &profile, &error), -ENODEV);
+    ck_assert_int_eq(try_probes(all_pairs, &profile, &error), -ENODEV);
     ck_assert(went_offline);
     machine.ops = honest;
     ck_assert_int_eq(probe_machine_copy(&machine, &one, pus, PUS, rates), 0);

@@ -107,7 +107,7 @@ TEST(the_spread_is_that_of_the_samples_there_are)
 
 static size_t far, near_l2, near_l3, between;
 
-static int counted_traverse(struct machine *machine, const struct machine_traversal *what,
+static int counted_traverse(struct machine *subject, const struct machine_traversal *what,
                             const uint32_t *pus, size_t count, double *seconds)
 {
     double bytes = (double)what->bytes, step = 8 * log2(bytes / (4 * KIB));
@@ -117,16 +117,14 @@ static int counted_traverse(struct machine *machine, const struct machine_traver
         near_l3 += what->bytes == 8 * MIB;
         between += bytes > 4 * MIB && bytes < 16 * MIB && fabs(step - round(step)) > 0.4;
     }
-    return honest->traverse(machine, what, pus, count, seconds);
+    return honest->traverse(subject, what, pus, count, seconds);
 }
 
 TEST(knees_are_measured_in_more_detail)
 {
-    struct machine machine;
     FREED_BY(probe_cache_free) struct probe_cache found;
-    open_machine_of("two-packages", &machine); /* 32 KiB, 256 KiB and 8 MiB */
-    replace_operations(&machine)->traverse = counted_traverse;
-    struct probe probe = {.machine = &machine, .seed = 1};
+    open_machine_of("two-packages"); /* 32 KiB, 256 KiB and 8 MiB */
+    replace_operations()->traverse = counted_traverse;
     ck_assert_int_eq(probe_cache(&probe, 0, &found, NULL), 0);
     ck_assert_uint_eq(found.count, 3);
     ck_assert_uint_ge(near_l2, far + 10);

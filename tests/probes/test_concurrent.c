@@ -10,14 +10,12 @@
 
 enum { PUS = 32, PACKAGE = 8 };
 
-static struct machine machine;
-
 /* Four packages of eight PUs. `parallel`: messages that a package, and the node, carry at once
  * without slowing down; `domain`: what the PUs of a package may copy together. */
 static void open_machine(double parallel, double domain)
 {
     open_machine_with(
-        &machine, 3,
+        3,
         "'pus': '0-31', 'packages': [%s], 'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10, "
         "'domains': [{'groups': [%s], 'bytes_per_s': [{'bytes_per_s': %g}]}]}, 'layers': "
         "[{'groups': [%s], 'seconds': "
@@ -28,19 +26,17 @@ static void open_machine(double parallel, double domain)
         parallel);
 }
 
-static struct probe all_pairs(bool one_by_one)
+static void all_pairs(bool one_by_one)
 {
-    return (struct probe){.machine = &machine,
-                          .seed = 1,
-                          .declared = &machine.declared->classes[0],
-                          .exhaustive = true,
-                          .one_by_one = one_by_one};
+    probe.declared = &machine.declared->classes[0];
+    probe.exhaustive = true;
+    probe.one_by_one = one_by_one;
 }
 
 static struct profile_communication messages(bool one_by_one, double *seconds)
 {
     struct profile_communication found;
-    struct probe probe = all_pairs(one_by_one);
+    all_pairs(one_by_one);
     double before = probe_machine_elapsed(&machine);
     ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
     *seconds = probe_machine_elapsed(&machine) - before;
@@ -119,7 +115,7 @@ TEST(a_check_that_costs_more_than_it_saves_is_not_made)
 static void copies(bool one_by_one, size_t levels, double *seconds, bool *together)
 {
     FREED_BY(probe_memory_free) struct probe_memory found;
-    struct probe probe = all_pairs(one_by_one);
+    all_pairs(one_by_one);
     double before = probe_machine_elapsed(&machine);
     ck_assert_int_eq(probe_memory(&probe, 8 << 20, &found, NULL), 0);
     *seconds = probe_machine_elapsed(&machine) - before;
@@ -250,7 +246,7 @@ TEST(messages_at_a_time_go_up_to_all_pus)
     static const struct machine_ops ops = {.exchange = exchange_alike};
     struct machine alike = {.ops = &ops, .name = "alike", .pus = set_of("0-159")};
     struct profile_communication found;
-    struct probe probe = {.machine = &alike, .seed = 1};
+    probe = (struct probe){.machine = &alike, .seed = 1};
     most_pairs = 0;
     ck_assert_int_eq(probe_message(&probe, 1024, &found, NULL), 0);
     ck_assert_uint_eq(found.layer_count, 1);

@@ -15,11 +15,9 @@
         1, 19e9, 15e9, 11e-6) "]}"
 #define OUT_OF_REACH "{'name': 'ze0', 'pus': '4-7'}"
 
-static struct machine machine;
-
 static void open_gpus(const char *nodes, const char *gpus)
 {
-    open_machine_with(&machine, 1,
+    open_machine_with(1,
                       "'pus': '0-7', 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1.2e10%s%s}, "
                       "'gpus': [%s], 'noise': {'relative': 0.02, 'outlier_probability': 0.03, "
                       "'outlier_factor': 3}",
@@ -29,10 +27,8 @@ static void open_gpus(const char *nodes, const char *gpus)
 static struct probe_devices measure(double deadline_s)
 {
     struct probe_devices found;
-    struct probe probe = {.machine = &machine,
-                          .seed = 1,
-                          .declared = &machine.declared->classes[0],
-                          .deadline = deadline_s};
+    probe.declared = &machine.declared->classes[0];
+    probe.deadline = deadline_s;
     ck_assert_int_eq(probe_devices(&probe, &found, NULL), 0);
     ck_assert_uint_eq(found.count, probe.declared->device_count);
     kept(found.of);
@@ -106,8 +102,7 @@ TEST(late_is_the_first_gpu_alone)
 TEST(a_run_puts_them_into_the_profile)
 {
     open_gpus(NODES, NEAR_0 ", " OUT_OF_REACH);
-    const struct servet_profile *profile =
-        run_probes(&machine, (struct probe_run){.probes = PROBE_DEVICE});
+    const struct servet_profile *profile = run_probes((struct probe_run){.probes = PROBE_DEVICE});
     const struct profile_class *node_class = &profile->classes[0];
     ck_assert_int_eq(profile_check(profile, NULL), 0);
     ck_assert_uint_eq(node_class->devices[0].transfer_count, 2);
@@ -119,7 +114,7 @@ TEST(a_machine_without_gpus_has_no_such_step)
 {
     open_gpus(NODES, "");
     const struct servet_profile *profile =
-        run_probes(&machine, (struct probe_run){.probes = PROBE_MEMORY | PROBE_DEVICE});
+        run_probes((struct probe_run){.probes = PROBE_MEMORY | PROBE_DEVICE});
     ck_assert_ptr_null(profile_condition(profile, "devices"));
     ck_assert_uint_eq(progress_of_run.steps, 3); /* memory, its sets, repetitions */
 }

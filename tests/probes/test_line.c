@@ -7,9 +7,8 @@ static void assert_line(uint32_t kib, uint32_t ways, uint32_t line, const char *
 {
     struct probe_cache caches = {
         .count = 2, .levels = {{.size_bytes = kib * 1024, .seconds = 1.2e-9}, {.seconds = 4.4e-9}}};
-    struct machine machine;
     struct servet_error error;
-    open_machine_with(&machine, 1,
+    open_machine_with(1,
                       "'pus': '0-1', 'page_bytes': %zu, 'page_mapping': 'random', 'caches': ["
                       "{'level': 1, 'declared_size_bytes': 0, 'size_bytes': %u, 'ways': %u, "
                       "'line_bytes': %u, 'policy': '%s', 'seconds': 1.2e-9},"
@@ -17,7 +16,6 @@ static void assert_line(uint32_t kib, uint32_t ways, uint32_t line, const char *
                       "'line_bytes': %u, 'seconds': 4.4e-9}], "
                       "'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}",
                       page, kib * 1024, ways, line, policy, line);
-    struct probe probe = {.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_cache_line(&probe, 0, &caches, &error), 0);
     probe_machine_close(&machine);
     const uint32_t found = caches.levels[0].line_bytes;
@@ -40,10 +38,10 @@ TEST(lines_that_are_built_are_found)
 
 static const double *told;
 
-static int told_by_distance(struct machine *machine, const struct machine_traversal *what,
+static int told_by_distance(struct machine *subject, const struct machine_traversal *what,
                             const uint32_t *pus, size_t count, double *seconds)
 {
-    (void)machine, (void)pus, (void)count;
+    (void)subject, (void)pus, (void)count;
     *seconds = told[__builtin_ctzll(what->stride_bytes) - 3] * 1e-9;
     return 0;
 }
@@ -52,11 +50,9 @@ static uint32_t line_told(const double *latencies, uint32_t declared)
 {
     struct probe_cache caches = {
         .count = 2, .levels = {{.size_bytes = 32768, .seconds = 1.2e-9}, {.seconds = 4.4e-9}}};
-    struct machine machine;
-    open_machine_with(&machine, 1, "'pus': '0'");
+    open_machine_with(1, "'pus': '0'");
     machine.declared->classes[0].caches[0].line_bytes = declared;
-    replace_operations(&machine)->traverse = told_by_distance;
-    struct probe probe = {.machine = &machine, .seed = 1};
+    replace_operations()->traverse = told_by_distance;
     told = latencies;
     ck_assert_int_eq(probe_cache_line(&probe, 0, &caches, NULL), 0);
     return caches.levels[0].line_bytes;

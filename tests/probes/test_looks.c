@@ -9,8 +9,6 @@
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
-static struct machine machine;
-
 /* Two PUs, and what messages between them take. */
 #define PAIR(bytes_per_s)                                                                          \
     "'pus': '0-1', 'layers': [{'groups': ['0-1'], 'seconds': 1e-7, 'bytes_per_s': " bytes_per_s "}]"
@@ -34,11 +32,9 @@ static struct profile_communication lines_of(bool exhaustive)
         csv = formatted("%s%g%s", csv, i % (PUS + 1) ? line_ns(i / PUS, i % PUS) : 0,
                         (i + 1) % PUS ? "," : "\n");
     }
-    ck_assert_int_eq(open_machine_text(&machine, 1,
-                                       "'pus': '0-7', 'exchange_matrix': {'file': 'm.csv'}", csv,
-                                       &error),
-                     0);
-    struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = exhaustive};
+    scratch_file("m.csv", "%s", csv);
+    open_machine_with(1, "'pus': '0-7', 'exchange_matrix': {'file': 'm.csv'}");
+    probe.exhaustive = exhaustive;
     ck_assert_int_eq(probe_message(&probe, 4096, &found, &error), 0);
     ck_assert_uint_eq(found.layer_count, 2);
     ck_assert(found.layers[0].line_seconds == 0);
@@ -131,7 +127,7 @@ static int exchange_changed(struct machine *m, const struct machine_exchange *wh
 /* The machine, whose messages change so. */
 static void change_messages(void)
 {
-    replace_operations(&machine)->exchange = exchange_changed;
+    replace_operations()->exchange = exchange_changed;
 }
 
 /* Messages and lines of a run between the only two PUs. */
@@ -144,10 +140,9 @@ static struct said run_of(uint64_t seed, int looks)
 {
     FREED_BY(profile_communication_free) struct profile_communication found;
     double rate;
-    open_machine_with(&machine, seed, PAIR("1e10") ", 'noise': {'relative': 0.005}");
+    open_machine_with(seed, PAIR("1e10") ", 'noise': {'relative': 0.005}");
     change_messages();
     drift = seed;
-    struct probe probe = {.machine = &machine, .seed = seed};
     ck_assert_int_eq(probe_message(&probe, 16384, &found, NULL), 0);
     ck_assert_int_eq(probe_lines(&probe, &found, NULL), 0);
     for (int i = 1; i < looks; i++) {
@@ -206,7 +201,7 @@ static struct machine_times waited(struct machine *m)
 
 static void open_pair(void)
 {
-    open_machine_with(&machine, 1, PAIR("1e10"));
+    open_machine_with(1, PAIR("1e10"));
     waited_s = 0;
 }
 
@@ -226,8 +221,7 @@ TEST(turns_that_others_disturbed_do_not_widen)
 {
     struct profile_communication found;
     open_pair();
-    struct machine_ops *ops = replace_operations(&machine);
-    struct probe probe = {.machine = &machine, .seed = 1};
+    struct machine_ops *ops = replace_operations();
     ops->times = waited;
     ops->exchange = exchange_that_waits_at_times;
     longer = 100;
@@ -264,11 +258,10 @@ TEST(looks_that_others_disturbed_do_not_widen)
 {
     FREED_BY(profile_communication_free) struct profile_communication found;
     open_pair();
-    struct probe probe = {.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_message(&probe, 16384, &found, NULL), 0);
     const struct profile_layer *layer = &found.layers[0];
     const double seconds = layer->seconds, curve = layer->curve[3].spread;
-    struct machine_ops *ops = replace_operations(&machine);
+    struct machine_ops *ops = replace_operations();
     ops->times = waited;
     ops->exchange = exchange_that_waits;
     longer = 100;
@@ -292,9 +285,9 @@ TEST(messages_say_of_which_data_they_are)
 {
     for (int unwritten = 0; unwritten < 2; unwritten++) {
         struct profile_communication found;
-        open_machine_with(&machine, 1, PAIR("1e9"));
+        open_machine_with(1, PAIR("1e9"));
         change_messages();
-        struct probe probe = {.machine = &machine, .seed = 1, .unwritten = unwritten};
+        probe.unwritten = unwritten;
         ck_assert_int_eq(probe_message(&probe, 32768, &found, NULL), 0);
         ck_assert_str_eq(found.message_data, unwritten ? "unwritten" : "written");
         ck_assert_double_eq_tol(found.layers[0].seconds, (1e-7 + 32768 / 1e9) / (1 + unwritten),
@@ -329,9 +322,9 @@ TEST(loops_are_as_long_as_the_copies_of_the_levels)
     enum { ARRAY = 1 << 28 };
     FREED_BY(probe_memory_free)
     struct probe_memory found = {.array_bytes = ARRAY, .memory.method = strdup("levels")};
-    open_machine_with(&machine, 1, "'pus': '0-3'");
-    replace_operations(&machine)->copy = note_pages;
-    struct probe probe = {.machine = &machine, .seed = 1, .alone_bytes_per_s = 1e9};
+    open_machine_with(1, "'pus': '0-3'");
+    replace_operations()->copy = note_pages;
+    probe.alone_bytes_per_s = 1e9;
     const struct machine_copy usual = probe_memory_what(&probe, ARRAY, -1);
     ck_assert_int_eq(probe_memory_kernels(&probe, &found, NULL), 0);
     ck_assert_uint_lt(looped_bytes, ARRAY);
@@ -343,12 +336,11 @@ TEST(each_loop_has_its_own_bandwidth)
 {
     FREED_BY(probe_memory_free)
     struct probe_memory found = {.array_bytes = 1 << 20, .memory.method = strdup("levels")};
-    open_machine_with(&machine, 1,
+    open_machine_with(1,
                       "'pus': '0-3', 'huge_page_bytes': 2097152, 'memory': {'seconds': 1e-7, "
                       "'pu_bytes_per_s': 1e10, 'domains': [{'pus': '0-3', 'bytes_per_s': "
                       "[{'bytes_per_s': 2e10}]}]}");
-    replace_operations(&machine)->copy = note_pages;
-    struct probe probe = {.machine = &machine, .seed = 1};
+    replace_operations()->copy = note_pages;
     ck_assert_int_eq(probe_memory_kernels(&probe, &found, NULL), 0);
     ck_assert_uint_gt(loops, 0);
     ck_assert_uint_eq(loops_as_given, loops);

@@ -10,10 +10,10 @@ static const double alone = 2.55e9;
 /* The rate that each of two PUs gets beside the other. */
 static double (*pair_rate)(uint32_t low, uint32_t high);
 
-static int copy_of_pairs(struct machine *machine, const struct machine_copy *what,
+static int copy_of_pairs(struct machine *subject, const struct machine_copy *what,
                          const uint32_t *pus, size_t count, double *rates)
 {
-    (void)machine, (void)what;
+    (void)subject, (void)what;
     for (size_t i = 0; i < count; i++) {
         const uint32_t other = pus[(i ^ 1) < count ? i ^ 1 : i];
         rates[i] = pus[i] == other  ? alone
@@ -26,13 +26,11 @@ static int copy_of_pairs(struct machine *machine, const struct machine_copy *wha
 /* "0-1 2-3, 0-3": the levels of so many PUs whose pairs copy at such rates. */
 static const char *levels_of(size_t pus, double (*rate)(uint32_t, uint32_t))
 {
-    struct machine machine;
     FREED_BY(probe_memory_free) struct probe_memory found;
     const char *text = "";
-    open_machine_with(&machine, 1, "'pus': '0-%zu'", pus - 1);
-    replace_operations(&machine)->copy = copy_of_pairs;
+    open_machine_with(1, "'pus': '0-%zu'", pus - 1);
+    replace_operations()->copy = copy_of_pairs;
     pair_rate = rate;
-    struct probe probe = {.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_memory(&probe, 8u << 20, &found, NULL), 0);
     for (size_t i = 0; i < found.memory.level_count; i++) {
         const struct profile_memory_level *level = &found.memory.levels[i];
@@ -77,21 +75,19 @@ TEST(small_differences_are_no_collision)
 
 /* -- a PU that is far from all memory, where the time ends while they are asked -- */
 
-static int copy_of_the_first_two(struct machine *machine, const struct machine_copy *what,
+static int copy_of_the_first_two(struct machine *subject, const struct machine_copy *what,
                                  const uint32_t *pus, size_t count, double *rates)
 {
-    (void)machine, (void)what;
+    (void)subject, (void)what;
     rates[0] = pus[0] == 0 ? alone : alone / 2;
     return pus[0] < 2 && count == 1 ? 0 : -ETIME;
 }
 
 TEST(a_pu_is_scaled_though_there_is_no_time_for_the_next)
 {
-    struct machine machine;
     FREED_BY(probe_memory_free) struct probe_memory found;
-    open_machine_of("two-packages", &machine);
-    replace_operations(&machine)->copy = copy_of_the_first_two;
-    struct probe probe = {.machine = &machine};
+    open_machine_of("two-packages");
+    replace_operations()->copy = copy_of_the_first_two;
     ck_assert_int_eq(probe_memory(&probe, 8u << 20, &found, NULL), 0);
     ck_assert_double_eq_tol(found.memory.reference_bytes_per_s, alone, 1);
     ck_assert_uint_ge(found.memory.quality.repetitions, 2);
@@ -106,10 +102,10 @@ static size_t asked[PAIRS], pairs_asked;
 static bool lies; /* one of two PUs of a bus seems alone, the first time */
 static size_t lied_of;
 
-static int copy_counting(struct machine *machine, const struct machine_copy *what,
+static int copy_counting(struct machine *subject, const struct machine_copy *what,
                          const uint32_t *pus, size_t count, double *rates)
 {
-    int rc = honest->copy(machine, what, pus, count, rates);
+    int rc = honest->copy(subject, what, pus, count, rates);
     for (size_t i = 0; count > 1 && i < count; i += 2) {
         const size_t pair = probe_pair_index(PUS, pus[i], pus[i + 1]);
         pairs_asked += asked[pair]++ == 0;
@@ -119,7 +115,7 @@ static int copy_counting(struct machine *machine, const struct machine_copy *wha
         asked[pair] == 1) {
         lied_of = pair;
         if (rc == 0) {
-            rc = honest->copy(machine, what, pus, 1, rates);
+            rc = honest->copy(subject, what, pus, 1, rates);
         }
         rates[1] = rates[0];
     }
@@ -129,16 +125,15 @@ static int copy_counting(struct machine *machine, const struct machine_copy *wha
 /* A Finis Terrae without any declaration: cells of 8, buses of 4 PUs. */
 static struct probe_memory measure_counting(bool exhaustive, bool lying)
 {
-    struct machine machine;
     struct probe_memory found;
-    open_machine_of("finis-terrae", &machine);
+    open_machine_of("finis-terrae");
     ck_assert_uint_eq(machine.pus.count, PUS);
-    replace_operations(&machine)->copy = copy_counting;
+    replace_operations()->copy = copy_counting;
     memset(asked, 0, sizeof asked);
     pairs_asked = 0;
     lies = lying;
     lied_of = PAIRS;
-    struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = exhaustive};
+    probe.exhaustive = exhaustive;
     ck_assert_int_eq(probe_memory(&probe, 8u << 20, &found, NULL), 0);
     return found;
 }
@@ -179,12 +174,11 @@ TEST(one_round_that_nobody_disturbed_does_not_break_a_group)
 
 TEST(a_figure_of_slow_memory_takes_no_longer_than_one_of_fast)
 {
-    struct machine machine;
-    open_machine_of("finis-terrae", &machine);
+    open_machine_of("finis-terrae");
     for (double rate = 1e9; rate < 8e10; rate *= 2) {
-        const struct probe probe = {.machine = &machine, .alone_bytes_per_s = rate},
+        const struct probe slow = {.machine = &machine, .alone_bytes_per_s = rate},
                            fast = {.machine = &machine, .alone_bytes_per_s = 4e10};
-        const struct machine_copy what = probe_memory_what(&probe, 1u << 30, -1),
+        const struct machine_copy what = probe_memory_what(&slow, 1u << 30, -1),
                                   of_fast = probe_memory_what(&fast, 1u << 30, -1);
         ck_assert_double_le((double)machine_copy_pass(&what) / rate,
                             1.1 * (double)machine_copy_pass(&of_fast) / 4e10);

@@ -5,8 +5,6 @@
 
 enum { NODES = 16, PUS_OF_NODE = 2, NODES_OF_PACKAGE = 4, ARRAY = 64 << 20 };
 
-static struct machine machine;
-
 /* Nodes of four packages. The link out of the package of node `slow` (NODES: none) has a third of
  * the others' bandwidth, at their latency. */
 static double rate(size_t from, size_t node, size_t slow)
@@ -38,7 +36,7 @@ static void open_nodes(size_t slow)
                           node ? ", " : "", node, node * PUS_OF_NODE, (node + 1) * PUS_OF_NODE - 1,
                           others);
     }
-    open_machine_with(&machine, 1,
+    open_machine_with(1,
                       "'pus': '0-%d', 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1.2e10, "
                       "'nodes': [%s]}, 'noise': {'relative': 0.02, 'outlier_probability': 0.03, "
                       "'outlier_factor': 3}",
@@ -50,8 +48,7 @@ static void measure(size_t slow)
 {
     FREED_BY(probe_numa_free) struct probe_numa found;
     open_nodes(slow);
-    struct probe probe = {
-        .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
+    probe.declared = &machine.declared->classes[0];
     ck_assert_int_eq(probe_numa(&probe, ARRAY, &found, NULL), 0);
     ck_assert_uint_eq(found.count, NODES * NODES);
     for (size_t i = 0; i < found.count; i++) {
@@ -71,12 +68,11 @@ static void measure(size_t slow)
 static void expect_together(const char *description, const double *expected)
 {
     FREED_BY(probe_numa_free) struct probe_numa found;
-    open_machine_with(&machine, 1,
+    open_machine_with(1,
                       "'pus': '0-7', 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1.2e10, "
                       "'nodes': [%s]}, 'noise': {'relative': 0.02}",
                       description);
-    struct probe probe = {
-        .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
+    probe.declared = &machine.declared->classes[0];
     ck_assert_int_eq(probe_numa(&probe, ARRAY, &found, NULL), 0);
     for (size_t node = 0; node < probe.declared->numa_count; node++) {
         const double got = found.together_bytes_per_s[node] / 1e9;

@@ -7,15 +7,6 @@
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
 
-static struct machine machine;
-static struct probe probe;
-
-static void open_fixture(const char *name)
-{
-    open_machine_of(name, &machine);
-    probe = (struct probe){.machine = &machine, .seed = 1};
-}
-
 /* -- Figure 1 -- */
 
 static size_t asked[256], asked_count;
@@ -37,8 +28,8 @@ static int traverse(struct machine *subject, const struct machine_traversal *wha
 TEST(sizes_double_up_to_2_mib_and_grow_by_1_mib)
 {
     FREED_BY(probe_cache_free) struct probe_cache found;
-    open_fixture("dempsey");
-    replace_operations(&machine)->traverse = traverse;
+    open_machine_of("dempsey");
+    replace_operations()->traverse = traverse;
     ck_assert_int_eq(probe_cache_paper(&probe, 0, &found, NULL), 0);
     ck_assert_uint_eq(found.count, 0); /* no gradient at all */
     size_t expected = 4 * KIB;
@@ -184,7 +175,7 @@ TEST(a_peak_that_falls_on_its_way_up_is_one_level)
 static void expect(const char *name, const uint64_t *expected, size_t count)
 {
     FREED_BY(probe_cache_free) struct probe_cache found;
-    open_fixture(name);
+    open_machine_of(name);
     ck_assert_int_eq(probe_cache_paper(&probe, 0, &found, NULL), 0);
     ck_assert_uint_eq(found.count, count);
     for (size_t i = 0; i < count; i++) {
@@ -207,7 +198,7 @@ TEST(finis_terrae_is_found_nearly_wherever_pages_fall)
     size_t right = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct probe_cache found;
-        open_fixture("finis-terrae");
+        open_machine_of("finis-terrae");
         probe.seed = 1000 * seed;
         ck_assert_int_eq(probe_cache_paper(&probe, 0, &found, NULL), 0);
         right += found.count == 3 && found.levels[0].size_bytes == 16 * KIB &&

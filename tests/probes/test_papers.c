@@ -8,16 +8,6 @@
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
-static struct machine machine;
-static struct probe probe;
-
-static void open_fixture(const char *name)
-{
-    open_machine_of(name, &machine);
-    probe =
-        (struct probe){.machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
-}
-
 /* 2010 paper, Figure 8: each measured pair's ratio says by itself whether it shares the cache. */
 static void assert_ratios(const struct probe_sharing_level *level)
 {
@@ -117,7 +107,8 @@ static const struct {
 
 TEST(the_papers_machines, .loops = sizeof machines / sizeof *machines)
 {
-    open_fixture(machines[_i].name);
+    open_machine_of(machines[_i].name);
+    probe.declared = &machine.declared->classes[0];
     expect_sharing(machines[_i].caches);
     expect_memory(machines[_i].last_level_bytes, machines[_i].memory);
     expect_layers(machines[_i].message_bytes, machines[_i].layers, machines[_i].times);
@@ -127,7 +118,8 @@ TEST(the_papers_machines, .loops = sizeof machines / sizeof *machines)
  * it has ways, must not make pairs look as if they shared it. */
 TEST(no_pair_of_private_caches_looks_shared)
 {
-    open_fixture("finis-terrae");
+    open_machine_of("finis-terrae");
+    probe.declared = &machine.declared->classes[0];
     probe.exhaustive = true;
     const struct probe_cache caches = {.levels = {{.size_bytes = 9 << 20}}, .count = 1};
     FREED_BY(probe_sharing_free) struct probe_sharing found;
@@ -154,7 +146,7 @@ static char *blocks(size_t pus, size_t size)
  * latency. */
 TEST(the_superdome)
 {
-    open_fixture("superdome");
+    open_machine_of("superdome");
     expect_memory(9 << 20, (const char *const[]){blocks(128, 4), blocks(128, 8), NULL});
     expect_layers(16 << 10, (const char *const[]){"0-127", NULL}, 1);
 }

@@ -296,17 +296,15 @@ TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
 {
     static const double limit_s = 30; /* all pairs in two sweeps took 76 s */
     static const size_t groups[] = {MANY / GROUP, 2, 1};
-    struct machine machine;
     FREED_BY(profile_communication_free) struct profile_communication found;
     open_machine_with(
-        &machine, 1,
+        1,
         "'pus': '0-255', 'layers': [{'groups': [%s], 'seconds': 3e-7, 'bytes_per_s': 9e9, "
         "'parallel': 1}, {'groups': [%s], 'seconds': 9e-7, 'bytes_per_s': 7e9, 'parallel': 1}, "
         "{'groups': [%s], 'seconds': 3e-6, 'bytes_per_s': 4e9, 'parallel': 1}], 'noise': "
         "{'relative': 0.02, 'outlier_probability': 0.03, 'outlier_factor': 3}",
         groups_of(MANY, GROUP), groups_of(MANY, MANY / 2), groups_of(MANY, MANY));
-    struct probe probe = {
-        .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
+    probe.declared = &machine.declared->classes[0];
     ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
     ck_assert_uint_eq(found.layer_count, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -317,18 +315,18 @@ TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
 }
 
 /* A machine with a clock and nothing else. */
-static double ticking(struct machine *machine)
+static double ticking(struct machine *subject)
 {
-    return (double)(*(size_t *)machine->state)++;
+    return (double)(*(size_t *)subject->state)++;
 }
 
 /* All 64 PUs by a clock that begins at `ticks`; it is late from 10 on, and every pair takes over
  * what there is. */
-static struct probe run_until_late(size_t ticks, bool exhaustive)
+static void run_until_late(size_t ticks, bool exhaustive)
 {
     static const struct machine_ops ops = {.elapsed = ticking};
     struct machine clock = {.ops = &ops, .state = &ticks};
-    struct probe probe = {.machine = &clock, .deadline = 10};
+    probe = (struct probe){.machine = &clock, .deadline = 10};
     FREED_BY(probe_sampling_free) struct sampling sampling = sampling_of(PUS, NULL);
     sampling.exhaustive = exhaustive;
     sampling.probe = &probe;
@@ -337,13 +335,11 @@ static struct probe run_until_late(size_t ticks, bool exhaustive)
     for (size_t k = 0; k < PAIRS; k++) {
         ck_assert(outcome.values[k] > 0);
     }
-    probe.machine = NULL; /* it was this call's */
-    return probe;
 }
 
 TEST(a_late_probe_stops_and_says_so)
 {
-    const struct probe probe = run_until_late(0, true);
+    run_until_late(0, true);
     ck_assert_uint_ge(outcome.measured_count, 2);
     ck_assert_uint_lt(outcome.measured_count, 20);
     ck_assert_uint_eq(outcome.planned_count, PAIRS);

@@ -14,7 +14,6 @@ static const double measured_l3[] = {4.1, 4.5, 4.7, 5.1, 5.2, 5.2, 5.7, 5.8, 7.2
 
 enum { SHARED_L2 = 128 << 10 };
 static const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
-static struct machine machine;
 
 /* Two PUs that take so many times as long together, one ratio after the other, or drawn. */
 static const double *ratios;
@@ -48,14 +47,14 @@ static enum answer answer_of(const double *list, size_t count, double expected, 
            seconds[] = {1e-9, expected * 1e-9};
     struct probe_cache with_curve = caches;
     with_curve.curve = (struct cache_curve){.bytes = bytes, .seconds = seconds, .count = 2};
-    open_machine_with(&machine, 1, "'pus': '0-1'");
-    struct machine_ops *ops = replace_operations(&machine);
+    open_machine_with(1, "'pus': '0-1'");
+    struct machine_ops *ops = replace_operations();
     ops->traverse = answering;
     ops->elapsed = one_second;
     ratios = list;
     ratio_count = count;
     turn = 0;
-    struct probe probe = {.machine = &machine, .deadline = late ? 1e-9 : 0};
+    probe.deadline = late ? 1e-9 : 0;
     ck_assert_int_eq(probe_sharing(&probe, &with_curve, &found, NULL), 0);
     return found.levels[0].undecided             ? UNDECIDED
            : found.levels[0].sharing.group_count ? SHARED
@@ -141,8 +140,8 @@ TEST(a_close_call_is_undecided_rather_than_wrong)
     size_t wrong = 0, undecided = 0, beyond = 0;
     for (uint64_t seed = 1; seed <= MACHINES; seed++) {
         struct probe_sharing found;
-        open_machine_with(&machine, seed, CLOSE_CALL, 1.35e-8);
-        struct probe probe = {.machine = &machine, .seed = seed, .exhaustive = true};
+        open_machine_with(seed, CLOSE_CALL, 1.35e-8);
+        probe.exhaustive = true;
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
         const size_t here = wrong_pairs(&found.levels[0].sharing), said = found.levels[0].undecided;
         wrong += here;
@@ -169,7 +168,7 @@ enum { DECLARED_PUS = 64, SHARERS = 4, DECLARED_PAIRS = DECLARED_PUS * (DECLARED
 
 /* Caches of four neighbours. Wrongly: of PUs a quarter of the machine apart, and a package of every
  * second PU. */
-static struct probe open_declared(uint64_t seed, bool wrongly)
+static void open_declared(uint64_t seed, bool wrongly)
 {
     const char *apart = "'0,16,32,48'", *package = "0", *groups = groups_of(DECLARED_PUS, SHARERS);
     for (int pu = 1; pu < 16; pu++) {
@@ -178,10 +177,9 @@ static struct probe open_declared(uint64_t seed, bool wrongly)
     for (int pu = 2; pu < DECLARED_PUS; pu += 2) {
         package = formatted("%s,%d", package, pu);
     }
-    open_machine_with(&machine, seed, "'pus': '0-63', 'packages': ['%s'], " TWO_CACHES,
+    open_machine_with(seed, "'pus': '0-63', 'packages': ['%s'], " TWO_CACHES,
                       wrongly ? package : "0-63", groups, wrongly ? apart : groups);
-    return (struct probe){
-        .machine = &machine, .seed = seed, .declared = &machine.declared->classes[0]};
+    probe.declared = &machine.declared->classes[0];
 }
 
 /* A sample of two dozen pairs that do not share may miss the few that do: what the others took over
@@ -193,7 +191,7 @@ TEST(where_caches_are_declared_wrongly_groups_are_searched)
         struct probe_sharing found;
         const struct probe_sharing_level *level = &found.levels[0];
         const bool wrongly = seed > 1;
-        struct probe probe = open_declared(seed, wrongly);
+        open_declared(seed, wrongly);
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
         ck_assert_msg(level->sharing.group_count == DECLARED_PUS / SHARERS, "seed %d", (int)seed);
         ck_assert_uint_eq(level->sharing.pair_count, 0);
@@ -207,12 +205,10 @@ TEST(where_caches_are_declared_wrongly_groups_are_searched)
 /* A hypervisor says that all PUs share one cache, and nothing else. */
 enum { EIGHT = DECLARED_PUS / 8 };
 
-static struct probe open_one_declared(uint64_t seed)
+static void open_one_declared(uint64_t seed)
 {
-    open_machine_with(&machine, seed, "'pus': '0-63', " TWO_CACHES, groups_of(DECLARED_PUS, EIGHT),
-                      "'0-63'");
-    return (struct probe){
-        .machine = &machine, .seed = seed, .declared = &machine.declared->classes[0]};
+    open_machine_with(seed, "'pus': '0-63', " TWO_CACHES, groups_of(DECLARED_PUS, EIGHT), "'0-63'");
+    probe.declared = &machine.declared->classes[0];
 }
 
 /* A sample of two dozen pairs may hold none of the pairs that share, and an undecided pair is no
@@ -223,7 +219,7 @@ TEST(where_one_cache_of_all_is_declared_the_smaller_ones_are_found)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct probe_sharing found;
         const struct probe_sharing_level *level = &found.levels[0];
-        struct probe probe = open_one_declared(seed);
+        open_one_declared(seed);
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
         ck_assert_msg(level->sharing.group_count == DECLARED_PUS / EIGHT, "seed %d: %zu groups",
                       (int)seed, level->sharing.group_count);
@@ -253,8 +249,8 @@ static int full(struct machine *subject, const struct machine_traversal *what, c
 TEST(of_a_pu_whose_answers_all_say_nothing_others_do_not_tell)
 {
     FREED_BY(probe_sharing_free) struct probe_sharing found;
-    struct probe probe = open_one_declared(1);
-    replace_operations(&machine)->traverse = full;
+    open_one_declared(1);
+    replace_operations()->traverse = full;
     ck_assert_int_eq(probe_sharing(&probe, &with_times, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[0].as_declared, DECLARED_PUS - 1);
     ck_assert_uint_eq(found.levels[0].undecided, found.levels[0].as_declared);
@@ -275,7 +271,7 @@ static int disturbed(struct machine *subject, const struct machine_traversal *wh
 TEST(where_there_is_no_time_to_ask_others_one_pair_does_not_speak_for_them, .loops = 2)
 {
     struct probe_sharing found;
-    struct probe probe = open_declared(1, false);
+    open_declared(1, false);
     probe.deadline = 1e-9;
     probe.declared = _i ? probe.declared : NULL;
     if (_i) {
@@ -283,7 +279,7 @@ TEST(where_there_is_no_time_to_ask_others_one_pair_does_not_speak_for_them, .loo
         ck_assert_uint_eq(found.levels[0].sharing.group_count, DECLARED_PUS / SHARERS);
         probe_sharing_free(&found);
     }
-    replace_operations(&machine)->traverse = disturbed;
+    replace_operations()->traverse = disturbed;
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), -ETIME);
 }
 
@@ -304,9 +300,9 @@ static int fighting(struct machine *subject, const struct machine_traversal *wha
 TEST(a_contradiction_is_counted)
 {
     FREED_BY(probe_sharing_free) struct probe_sharing found;
-    open_machine_with(&machine, 1, CLOSE_CALL, 4.45e-8); /* the ratio leaves no doubt */
-    replace_operations(&machine)->traverse = fighting;
-    struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = true, .one_by_one = true};
+    open_machine_with(1, CLOSE_CALL, 4.45e-8); /* the ratio leaves no doubt */
+    replace_operations()->traverse = fighting;
+    probe.exhaustive = probe.one_by_one = true;
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[0].contradictions, 3);
     ck_assert_uint_eq(wrong_pairs(&found.levels[0].sharing), 1);

@@ -20,23 +20,18 @@ enum { PUS = 4, LAST = 2 };
 static const double always = 1, half = 0.5;
 
 static struct probe_cache caches;
-static struct machine machine;
-static struct probe probe;
 
 static void open_hog(const char *groups, bool declared, double share, uint64_t seed)
 {
     const char *said = declared ? "" : undeclared;
-    open_machine_with(&machine, seed, with_hog, said, said, groups, said, share);
+    open_machine_with(seed, with_hog, said, said, groups, said, share);
     caches = (struct probe_cache){.count = 3,
                                   .levels = {{.size_bytes = 32 << 10, .seconds = 1.6e-9},
                                              {.size_bytes = 128 << 10, .seconds = 5e-9},
                                              {.size_bytes = 2 << 20, .seconds = 2e-8}},
                                   .memory_seconds = 9e-8};
-    probe = (struct probe){.machine = &machine,
-                           .seed = seed,
-                           .exhaustive = true,
-                           .one_by_one = true,
-                           .declared = declared ? &machine.declared->classes[0] : NULL};
+    probe.exhaustive = probe.one_by_one = true;
+    probe.declared = declared ? &machine.declared->classes[0] : NULL;
 }
 
 /* The last level as the profile has it. */
@@ -111,7 +106,7 @@ TEST(a_pu_that_is_never_left_alone_is_undecided)
 {
     FREED_BY(probe_sharing_free) struct probe_sharing found;
     open_hog(two_caches, false, 0, 1);
-    replace_operations(&machine)->traverse = disturbed_first;
+    replace_operations()->traverse = disturbed_first;
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[LAST].undecided, PUS - 1);
     ck_assert_uint_eq(found.levels[LAST].as_declared, 0);

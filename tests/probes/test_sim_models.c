@@ -10,8 +10,6 @@ enum { KIB = 1 << 10, MIB = 1 << 20 };
 /* Seconds of a load, as described below. */
 static const double l1_s = 1e-9, l2_s = 1e-8, memory_s = 1e-7;
 
-static struct machine machine;
-
 #define MACHINE(fields, caches, more) "'pus': '0-1', " fields "'caches': [" caches "]" more
 #define CONTIGUOUS "'page_mapping': 'contiguous', "
 #define L1(fields)                                                                                 \
@@ -34,7 +32,7 @@ static double chase(struct machine_traversal what)
 /* A load of a random cycle through so much of such a machine. */
 static double load(const char *text, size_t bytes)
 {
-    open_machine_with(&machine, 1, "%s", text);
+    open_machine_with(1, "%s", text);
     double seconds = chase((struct machine_traversal){.bytes = bytes});
     probe_machine_close(&machine);
     return seconds;
@@ -210,7 +208,7 @@ static double together(const char *text)
     double seconds[2];
     const struct machine_traversal what = {
         .bytes = 48 * KIB, .stride_bytes = 64, .order = MACHINE_CHASE, .warm_passes = 6, .seed = 3};
-    open_machine_with(&machine, 1, "%s", text);
+    open_machine_with(1, "%s", text);
     ck_assert_int_eq(probe_machine_traverse(&machine, &what, pus, 2, seconds), 0);
     probe_machine_close(&machine);
     return seconds[0] > seconds[1] ? seconds[0] : seconds[1];
@@ -250,7 +248,7 @@ TEST(pages_fall_where_the_mapping_says)
 TEST(pages_side_by_side_lie_where_the_seed_says)
 {
     struct machine_traversal what = {.bytes = 64 * KIB};
-    open_machine_with(&machine, 1, "%s", MACHINE(CONTIGUOUS, BIG(", 'slices': 4"), ""));
+    open_machine_with(1, "%s", MACHINE(CONTIGUOUS, BIG(", 'slices': 4"), ""));
     const double here = chase(what);
     ck_assert_double_eq(chase(what), here);
     unsigned elsewhere = 0;
@@ -264,7 +262,7 @@ TEST(pages_side_by_side_lie_where_the_seed_says)
 TEST(huge_pages_spare_the_cache_and_the_tlb)
 {
     open_machine_with(
-        &machine, 1, "%s",
+        1, "%s",
         MACHINE("'page_mapping': 'random', 'huge_page_bytes': 2097152, ", L1("") POLICY("lru"),
                 ", 'tlbs': [{'entries': 8, 'seconds': 2e-9}, {'entries': 12, 'seconds': 5e-8}]"));
     struct machine_traversal what = {.bytes = 64 * KIB};
@@ -286,8 +284,7 @@ TEST(huge_pages_spare_the_cache_and_the_tlb)
 TEST(huge_pages_may_be_larger_than_any_colour_is_apart)
 {
     open_machine_with(
-        &machine, 1,
-        MACHINE("'huge_page_bytes': 536870912, 'page_mapping': 'coloured', ", L1(""), ""));
+        1, MACHINE("'huge_page_bytes': 536870912, 'page_mapping': 'coloured', ", L1(""), ""));
     assert_near(chase((struct machine_traversal){.bytes = 8 * KIB, .pages = MACHINE_PAGES_HUGE}),
                 l1_s);
     probe_machine_close(&machine);
@@ -297,7 +294,7 @@ TEST(huge_pages_may_be_larger_than_any_colour_is_apart)
 TEST(a_tlb_counts_the_pages_that_are_visited)
 {
     open_machine_with(
-        &machine, 1, "%s",
+        1, "%s",
         MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", 'tlbs': [{'entries': 8, 'seconds': 5e-8}]"));
     assert_near(chase((struct machine_traversal){.bytes = 64 * KIB, .stride_bytes = 16 * KIB}),
                 l1_s);
@@ -307,7 +304,7 @@ TEST(a_tlb_counts_the_pages_that_are_visited)
 TEST(a_stride_misses_the_tlb_once_in_a_page)
 {
     open_machine_with(
-        &machine, 1, "%s",
+        1, "%s",
         MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", 'tlbs': [{'entries': 8, 'seconds': 4e-8}]"));
     assert_near(chase((struct machine_traversal){
                     .bytes = 64 * KIB, .stride_bytes = 1024, .order = MACHINE_STRIDE}),
@@ -319,8 +316,7 @@ TEST(a_prefetcher_follows_strides_but_no_chase)
     struct machine_traversal what = {
         .bytes = 1 * MIB, .stride_bytes = 1024, .order = MACHINE_STRIDE};
     open_machine_with(
-        &machine, 1, "%s",
-        MACHINE(CONTIGUOUS "'prefetched_stride_bytes': 1024, ", L1("") POLICY("lru"), ""));
+        1, "%s", MACHINE(CONTIGUOUS "'prefetched_stride_bytes': 1024, ", L1("") POLICY("lru"), ""));
     ck_assert_double_lt(chase(what), 0.5 * memory_s);
     what.stride_bytes = 2048;
     assert_near(chase(what), memory_s);
@@ -337,7 +333,7 @@ TEST(noise_is_what_is_described)
     assert_near(load(NOISY("'neighbour_probability': 1, 'neighbour_lines': 0.3"), 12 * KIB), l1_s);
     ck_assert_double_gt(load(NOISY("'sibling_probability': 1, 'sibling_lines': 0.3"), 15 * KIB),
                         1.2 * l1_s);
-    open_machine_with(&machine, 1, "%s", NOISY("'outlier_probability': 0.2, 'outlier_factor': 4"));
+    open_machine_with(1, "%s", NOISY("'outlier_probability': 0.2, 'outlier_factor': 4"));
     size_t outliers = 0, trials = 200;
     for (size_t i = 0; i < trials; i++) {
         double seconds = chase((struct machine_traversal){.bytes = 4 * KIB});
@@ -351,7 +347,7 @@ TEST(noise_is_what_is_described)
 TEST(a_network_switches_protocol_at_the_eager_size)
 {
     open_machine_with(
-        &machine, 1, "%s",
+        1, "%s",
         MACHINE(CONTIGUOUS, L1(""),
                 ", 'layers': [{'name': 'node', 'groups': ['0-1'], 'seconds': 1e-6, 'bytes_per_s': "
                 "1e10, 'eager_bytes': 8192, 'rendezvous_seconds': 5e-6}]"));

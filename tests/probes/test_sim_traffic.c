@@ -5,8 +5,6 @@
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
-static struct machine machine;
-
 static double together(const char *list)
 {
     const struct profile_set pus = set_of(list);
@@ -39,7 +37,7 @@ TEST(an_epyc_of_four_dies_shares_as_it_was_measured)
         {"0-1,3-4,6-7,9-10,12-13,15-16,18-19,21-22", 109.7},
         {"0-23,24,27,30,33,36,39,42,45", 116.0},
     };
-    open_machine_of("epyc-7402", &machine);
+    open_machine_of("epyc-7402");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double sum = together(rows[i].pus) / 1e9;
         ck_assert_msg(sum > 0.94 * rows[i].gb_per_s && sum < 1.04 * rows[i].gb_per_s,
@@ -54,7 +52,7 @@ TEST(a_part_takes_its_part_of_the_time)
                               part = {
                                   .bytes = 64u << 20, .passes = 1, .part = 16u << 20, .numa = -1};
     double rate, took[2];
-    open_machine_of("epyc-7402", &machine);
+    open_machine_of("epyc-7402");
     for (size_t i = 0; i < 2; i++) {
         const double before = probe_machine_elapsed(&machine);
         ck_assert_int_eq(
@@ -67,7 +65,7 @@ TEST(a_part_takes_its_part_of_the_time)
 /* A worker in a full domain gets less; the others share the rest, up to their own maximum. */
 TEST(nested_domains_share_fairly)
 {
-    open_machine_of("xeon-snc4", &machine);
+    open_machine_of("xeon-snc4");
     const double eight_packed = together("0-7"), eight_spread = together("0-1,8-9,16-17,24-25");
     ck_assert_double_eq_tol(eight_packed, 6e10, 0.05 * 6e10);
     ck_assert_double_eq_tol(eight_spread, 8 * 1.4e10, 0.05 * 8 * 1.4e10);
@@ -81,8 +79,8 @@ TEST(nested_domains_share_fairly)
 
 static void open_matrix(const char *description, const char *csv)
 {
-    struct servet_error error;
-    ck_assert_msg(open_machine_text(&machine, 1, description, csv, &error) == 0, "%s", error.text);
+    scratch_file("m.csv", "%s", csv);
+    open_machine_with(1, "%s", description);
 }
 
 static double message(uint32_t a, uint32_t b, size_t bytes)
@@ -130,12 +128,12 @@ TEST(what_no_topology_says_is_found_by_messages_of_a_sample)
         tiles = formatted("%s, '%d,%d'", tiles, i, i + 32);
     }
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        open_machine_with(&machine, 1,
+        open_machine_with(1,
                           "'pus': '0-63', 'layers': [{'groups': [%s], 'seconds': 4e-8, "
                           "'bytes_per_s': 1e11}, {'groups': ['0-63'], 'seconds': 9e-8, "
                           "'bytes_per_s': 1e11}], 'noise': {'relative': 0.01}",
                           tiles);
-        struct probe probe = {.machine = &machine, .seed = 1000 * seed};
+        probe.seed = 1000 * seed;
         ck_assert_int_eq(probe_message(&probe, 8, &found, NULL), 0);
         ck_assert_uint_eq(found.layer_count, 2);
         ck_assert_uint_eq(found.layers[0].members.group_count, 32);

@@ -6,20 +6,11 @@
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
-static struct machine machine;
-static struct probe probe;
-
-static void open_fixture(const char *name)
-{
-    open_machine_of(name, &machine);
-    probe = (struct probe){.machine = &machine, .seed = 1};
-}
-
 TEST(cache_sizes_and_groups_are_found)
 {
     FREED_BY(probe_cache_free) struct probe_cache caches;
     FREED_BY(probe_sharing_free) struct probe_sharing sharing;
-    open_fixture("two-packages");
+    open_machine_of("two-packages");
     ck_assert_int_eq(probe_cache(&probe, 0, &caches, NULL), 0);
     ck_assert_uint_eq(caches.count, 3);
     ck_assert_uint_eq(caches.levels[0].size_bytes, 32 << 10);
@@ -34,7 +25,7 @@ TEST(cache_sizes_and_groups_are_found)
 TEST(memory_overhead_and_saturation_are_found)
 {
     FREED_BY(probe_memory_free) struct probe_memory found;
-    open_fixture("two-packages");
+    open_machine_of("two-packages");
     ck_assert_int_eq(probe_memory(&probe, 8 << 20, &found, NULL), 0);
     ck_assert_double_eq_tol(found.memory.reference_bytes_per_s, 1.2e10, 0.05 * 1.2e10);
     ck_assert_uint_eq(found.memory.level_count, 1);
@@ -63,8 +54,8 @@ static int disturbed_copy(struct machine *subject, const struct machine_copy *wh
 TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling)
 {
     FREED_BY(probe_memory_free) struct probe_memory found;
-    open_fixture("dempsey");
-    replace_operations(&machine)->copy = disturbed_copy;
+    open_machine_of("dempsey");
+    replace_operations()->copy = disturbed_copy;
     pairs_copied = 0;
     disturbed_pairs = 3; /* all rounds of the only pair */
     ck_assert_int_eq(probe_memory(&probe, 2 << 20, &found, NULL), 0);
@@ -89,8 +80,8 @@ static int counted(struct machine *subject, const struct machine_exchange *what,
 TEST(every_pair_is_measured_in_two_sweeps)
 {
     FREED_BY(profile_communication_free) struct profile_communication found;
-    open_fixture("two-packages");
-    replace_operations(&machine)->exchange = counted;
+    open_machine_of("two-packages");
+    replace_operations()->exchange = counted;
     memset(exchanges, 0, sizeof exchanges);
     probe.exhaustive = true;
     ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
@@ -114,7 +105,7 @@ static double of_curve(const struct profile_layer *layer)
 TEST(layers_curves_and_concurrency_are_found)
 {
     FREED_BY(profile_communication_free) struct profile_communication found;
-    open_fixture("two-packages");
+    open_machine_of("two-packages");
     ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
     ck_assert_uint_eq(found.layer_count, 2);
     ck_assert_str_eq(lists_of(&found.layers[0].members), "0-3 4-7");
@@ -151,7 +142,7 @@ static void assert_row(const struct profile_numa_access *row, const char *pus, u
 TEST(memory_of_every_node_is_measured_from_every_group)
 {
     FREED_BY(probe_numa_free) struct probe_numa found;
-    open_fixture("numa-nodes");
+    open_machine_of("numa-nodes");
     probe.declared = &machine.declared->classes[0];
     ck_assert_int_eq(probe_numa(&probe, 64 << 20, &found, NULL), 0);
     ck_assert_uint_eq(found.count, 6);
@@ -167,7 +158,7 @@ TEST(memory_of_every_node_is_measured_from_every_group)
 TEST(a_machine_of_one_node_has_one_row)
 {
     FREED_BY(probe_numa_free) struct probe_numa found;
-    open_fixture("two-packages");
+    open_machine_of("two-packages");
     probe.declared = &machine.declared->classes[0];
     ck_assert_int_eq(probe_numa(&probe, 64 << 20, &found, NULL), 0);
     ck_assert_uint_eq(found.count, 1);
@@ -178,7 +169,7 @@ TEST(a_machine_of_one_node_has_one_row)
 TEST(a_node_out_of_reach_leaves_its_rows_out_and_says_so)
 {
     FREED_BY(probe_numa_free) struct probe_numa found;
-    open_fixture("numa-nodes");
+    open_machine_of("numa-nodes");
     machine.declared->classes[0].numa[2].os_index = 9;
     probe.declared = &machine.declared->classes[0];
     ck_assert_int_eq(probe_numa(&probe, 64 << 20, &found, NULL), 0);
@@ -191,7 +182,7 @@ static size_t pages_of_caches(size_t huge_bytes)
 {
     const size_t asked = 64 << 20;
     FREED_BY(probe_cache_free) struct probe_cache found;
-    open_fixture("numa-nodes");
+    open_machine_of("numa-nodes");
     probe.largest_bytes = 4 << 20;
     machine.grant = (struct machine_grant){asked, huge_bytes};
     ck_assert_int_eq(probe_cache(&probe, 0, &found, NULL), 0);
@@ -216,7 +207,7 @@ TEST(the_same_seed_gives_the_same_figures)
     const uint32_t pu = 3;
     double seconds[2];
     for (size_t i = 0; i < 2; i++) {
-        open_fixture("two-packages");
+        open_machine_of("two-packages");
         ck_assert_int_eq(probe_machine_traverse(&machine, &what, &pu, 1, &seconds[i]), 0);
     }
     ck_assert_double_eq(seconds[0], seconds[1]);

@@ -7,10 +7,10 @@
 #include "tests/probes/open_fixture.h"
 
 /* A machine whose lines are so long, and nothing of whose caches is declared. */
-static void open_with(struct machine *machine, const char *tlbs, unsigned line, uint64_t seed)
+static void open_with(const char *tlbs, unsigned line, uint64_t seed)
 {
 #define CACHE "'declared_size_bytes': 0, 'line_bytes': %u, "
-    open_machine_with(machine, seed,
+    open_machine_with(seed,
                       "'pus': '0-1', 'caches': ["
                       "{'level': 1, " CACHE "'size_bytes': 32768, 'ways': 8, 'seconds': 1.3e-9}, "
                       "{'level': 2, " CACHE "'size_bytes': 524288, 'ways': 8, 'seconds': 4e-9}, "
@@ -23,17 +23,16 @@ static void open_with(struct machine *machine, const char *tlbs, unsigned line, 
 
 static struct probe_tlb measured_by(const char *tlbs, unsigned line, uint64_t seed)
 {
-    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_error error;
     struct probe_tlb found;
     static struct probe_tlb_times times;
     times = (struct probe_tlb_times){.line_bytes = line};
-    open_with(&machine, tlbs, line, seed);
-    struct probe probe = {.machine = &machine, .seed = seed};
+    open_with(tlbs, line, seed);
     for (int pass = 0; pass < 4; pass++) {
         ck_assert_int_eq(probe_tlb_pass(&probe, 0, MACHINE_PAGES_ORDINARY, &times, &error), 0);
     }
     probe_tlb_conclude(&probe, &times, &found);
+    probe_machine_close(&machine);
     return found;
 }
 
@@ -108,8 +107,8 @@ TEST(spread_lines_fill_caches_evenly)
 /* Passes that see the first level, whose misses take so long, at so many pages. */
 static struct probe_tlb conclude(const double *first, double miss_s, uint32_t passes)
 {
-    struct machine machine = {.page_bytes = 4096};
-    struct probe probe = {.machine = &machine};
+    probe = (struct probe){.machine = &machine};
+    machine.page_bytes = 4096;
     struct probe_tlb found;
     static struct probe_tlb_times times;
     times = (struct probe_tlb_times){.count = TLB_POINTS_MAX, .passes = passes};

@@ -18,12 +18,12 @@ static double elapsed_s;
 /* Measured until `deadline_s` after the start; 0: without end. */
 static struct probe_cache measure(const char *name, double deadline_s)
 {
-    FREED_BY(probe_machine_close) struct machine machine;
     struct probe_cache found;
-    open_machine_of(name, &machine);
-    struct probe probe = {.machine = &machine, .seed = 1, .deadline = deadline_s};
+    open_machine_of(name);
+    probe.deadline = deadline_s;
     ck_assert_int_eq(probe_cache(&probe, machine.pus.ids[0], &found, NULL), 0);
     elapsed_s = probe_machine_elapsed(&machine);
+    probe_machine_close(&machine);
     return found;
 }
 
@@ -58,24 +58,23 @@ TEST(the_least_is_a_look_at_every_other_size_and_says_so, .loops = NAMES)
 }
 
 /* A quota that runs out during every operation. */
-static struct machine_times times_throttled(struct machine *machine)
+static struct machine_times times_throttled(struct machine *subject)
 {
     static double periods;
-    (void)machine;
+    (void)subject;
     return (struct machine_times){.throttled = ++periods};
 }
 
 /* With so many of its three caches declared, the last one as so many times as large. */
 static struct probe_cache measure_throttled(double deadline_s, size_t declared, uint32_t times)
 {
-    struct machine machine;
     struct probe_cache found;
-    open_machine_of("two-packages", &machine);
-    replace_operations(&machine)->times = times_throttled;
+    open_machine_of("two-packages");
+    replace_operations()->times = times_throttled;
     machine.cpu_quota = 0.5;
     machine.declared->classes[0].cache_count = declared;
     machine.declared->classes[0].caches[declared - 1].declared_size_bytes *= times;
-    struct probe probe = {.machine = &machine, .seed = 1, .deadline = deadline_s};
+    probe.deadline = deadline_s;
     ck_assert_int_eq(probe_cache(&probe, machine.pus.ids[0], &found, NULL), 0);
     ck_assert_uint_gt(machine.guard.throttled, 0);
     probe_cache_curve_free(&found.curve);
@@ -129,10 +128,10 @@ TEST(without_a_budget_nothing_is_left_out)
 
 static size_t exchanges;
 
-static int ever_faster(struct machine *machine, const struct machine_exchange *what,
+static int ever_faster(struct machine *subject, const struct machine_exchange *what,
                        const struct profile_pair *pairs, size_t count, double *seconds)
 {
-    (void)machine, (void)what, (void)pairs;
+    (void)subject, (void)what, (void)pairs;
     exchanges++;
     for (size_t i = 0; i < count; i++) {
         seconds[i] = 1e-3 / pow(2, (double)exchanges);
@@ -140,32 +139,31 @@ static int ever_faster(struct machine *machine, const struct machine_exchange *w
     return 0;
 }
 
-static double second_each(struct machine *machine)
+static double second_each(struct machine *subject)
 {
-    (void)machine;
+    (void)subject;
     return (double)exchanges;
 }
 
 /* A machine of two PUs. */
-static struct machine_ops *open_pair(struct machine *machine)
+static struct machine_ops *open_pair(void)
 {
-    open_machine_of("two-packages", machine);
-    machine->pus.count = 2;
-    return replace_operations(machine);
+    open_machine_of("two-packages");
+    machine.pus.count = 2;
+    return replace_operations();
 }
 
 TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
 {
-    struct machine machine;
     struct servet_error error;
     struct profile_communication found;
-    struct machine_ops *ops = open_pair(&machine);
+    struct machine_ops *ops = open_pair();
     ops->exchange = ever_faster;
     ops->elapsed = second_each;
     ops->times = NULL;
     exchanges = 0;
     /* two of the first sweep, and one of the second */
-    struct probe probe = {.machine = &machine, .seed = 1, .deadline = 3.5};
+    probe.deadline = 3.5;
     ck_assert_int_eq(probe_message(&probe, 64, &found, &error), 0);
     ck_assert_uint_eq(exchanges, 3);
     profile_communication_free(&found);
@@ -175,21 +173,19 @@ TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
 
 static size_t over_from;
 
-static int over_then(struct machine *machine, const struct machine_exchange *what,
+static int over_then(struct machine *subject, const struct machine_exchange *what,
                      const struct profile_pair *pairs, size_t count, double *seconds)
 {
-    int rc = ever_faster(machine, what, pairs, count, seconds);
+    int rc = ever_faster(subject, what, pairs, count, seconds);
     return exchanges >= over_from ? -ETIME : rc;
 }
 
 TEST(messages_that_were_measured_stay_whenever_the_time_is_over)
 {
-    struct machine machine;
     struct servet_error error;
     struct profile_communication found;
-    open_pair(&machine)->exchange = over_then;
+    open_pair()->exchange = over_then;
     for (over_from = 1; over_from <= 30; over_from++) {
-        struct probe probe = {.machine = &machine, .seed = 1};
         exchanges = 0;
         ck_assert_int_eq(probe_message(&probe, 64, &found, &error), over_from > 1 ? 0 : -ETIME);
         ck_assert_uint_eq(over_from > 1 ? found.layer_count : 1, 1);
@@ -208,74 +204,72 @@ TEST(messages_that_were_measured_stay_whenever_the_time_is_over)
 static const double slower = 30;
 static double given_up_s; /* of operations that the machine's time ended */
 
-static double elapsed(struct machine *machine)
+static double elapsed(struct machine *subject)
 {
-    return slower * honest->elapsed(machine) - given_up_s;
+    return slower * honest->elapsed(subject) - given_up_s;
 }
 
 /* As native operations, they do not go on beyond the machine's time. */
-static int ended(struct machine *machine, int rc)
+static int ended(struct machine *subject, int rc)
 {
-    const double over_s = machine->until_s > 0 ? elapsed(machine) - machine->until_s : 0;
+    const double over_s = subject->until_s > 0 ? elapsed(subject) - subject->until_s : 0;
     given_up_s += over_s > 0 ? over_s : 0;
     return rc == 0 && over_s > 0 ? -ETIME : rc;
 }
 
-static int traverse(struct machine *machine, const struct machine_traversal *what,
+static int traverse(struct machine *subject, const struct machine_traversal *what,
                     const uint32_t *pus, size_t count, double *seconds)
 {
-    int rc = honest->traverse(machine, what, pus, count, seconds);
+    int rc = honest->traverse(subject, what, pus, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {
         seconds[i] *= slower;
     }
-    return ended(machine, rc);
+    return ended(subject, rc);
 }
 
-static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+static int copy(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
                 size_t count, double *rates)
 {
-    int rc = honest->copy(machine, what, pus, count, rates);
+    int rc = honest->copy(subject, what, pus, count, rates);
     for (size_t i = 0; i < count && rc == 0; i++) {
         rates[i] /= slower;
     }
-    return ended(machine, rc);
+    return ended(subject, rc);
 }
 
-static int exchange(struct machine *machine, const struct machine_exchange *what,
+static int exchange(struct machine *subject, const struct machine_exchange *what,
                     const struct profile_pair *pairs, size_t count, double *seconds)
 {
-    int rc = honest->exchange(machine, what, pairs, count, seconds);
+    int rc = honest->exchange(subject, what, pairs, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {
         seconds[i] *= slower;
     }
-    return ended(machine, rc);
+    return ended(subject, rc);
 }
 
 TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it, .loops = 6)
 {
     static const char *const machines[] = {"two-packages", "epyc-7402", "dunnington"};
     static const double budgets_s[] = {5, 30};
-    struct machine machine;
     const double budget_s = budgets_s[_i % 2];
-    open_machine_of(machines[_i / 2], &machine);
+    open_machine_of(machines[_i / 2]);
     given_up_s = 0;
-    struct machine_ops *slow = replace_operations(&machine);
+    struct machine_ops *slow = replace_operations();
     slow->traverse = traverse;
     slow->copy = copy;
     slow->exchange = exchange;
     slow->elapsed = elapsed;
     const struct servet_profile *profile =
-        run_probes(&machine, (struct probe_run){.probes = PROBE_ALL, .budget_s = budget_s});
+        run_probes((struct probe_run){.probes = PROBE_ALL, .budget_s = budget_s});
     ck_assert_double_le(probe_machine_elapsed(&machine), 1.5 * budget_s);
     ck_assert_double_gt((double)profile->classes[0].caches[0].size_bytes, 0);
 }
 
 TEST(operations_end_a_little_after_the_budget)
 {
-    struct machine machine;
     struct probe_run run = {.machine = &machine, .budget_s = 10};
     struct probe_results results = {.run = &run};
-    open_machine_of("two-packages", &machine);
+    open_machine_of("two-packages");
     probe_budget_start(&results);
     ck_assert_double_eq(results.until_s, 10);
     ck_assert(machine.until_s > 10 && machine.until_s < 15);
@@ -292,25 +286,25 @@ TEST(operations_end_a_little_after_the_budget)
 /* Busy workers are described in the machine file. */
 static double others_now;
 
-static double others(struct machine *machine)
+static double others(struct machine *subject)
 {
-    (void)machine;
+    (void)subject;
     return others_now;
 }
 
 static double clock_now;
 
-static double clock_of(struct machine *machine)
+static double clock_of(struct machine *subject)
 {
-    (void)machine;
+    (void)subject;
     return clock_now;
 }
 
 /* Its conditions on time and other processes belong to the run. */
-static void open_on_our_clock(struct machine *machine)
+static void open_on_our_clock(void)
 {
-    open_machine_of("two-packages", machine);
-    struct machine_ops *ops = replace_operations(machine);
+    open_machine_of("two-packages");
+    struct machine_ops *ops = replace_operations();
     ops->others = others;
     ops->elapsed = clock_of;
 }
@@ -318,9 +312,8 @@ static void open_on_our_clock(struct machine *machine)
 /* Whatever is begun takes as long as operations may, and time after them. */
 TEST(a_step_leaves_those_after_it_their_least)
 {
-    struct machine machine;
     struct progress progress = {.events = -1};
-    open_on_our_clock(&machine);
+    open_on_our_clock();
     size_t all = 0;
     for (others_now = 0; others_now < 40; others_now += 3) {
         for (double budget_s = 2; budget_s < 300; budget_s *= 1.2) {
@@ -332,10 +325,10 @@ TEST(a_step_leaves_those_after_it_their_least)
             bool before = false;
             clock_now = 0.02;
             probe_budget_start(&results);
-            for (unsigned probe = PROBE_CACHE; probe < PROBE_ALL; probe <<= 1) {
-                const bool begun = probe_budget_begins(&results, probe);
-                ck_assert_msg(begun || !before || probe == PROBE_SHARING,
-                              "%u is left out of %g s beside %g others", probe, budget_s,
+            for (unsigned step = PROBE_CACHE; step < PROBE_ALL; step <<= 1) {
+                const bool begun = probe_budget_begins(&results, step);
+                ck_assert_msg(begun || !before || step == PROBE_SHARING,
+                              "%u is left out of %g s beside %g others", step, budget_s,
                               others_now);
                 before |= begun;
                 clock_now = begun ? fmax(clock_now, machine.until_s - 1e-3) : clock_now;
@@ -349,9 +342,8 @@ TEST(a_step_leaves_those_after_it_their_least)
 
 TEST(an_idle_machine_has_every_step_from_five_seconds_on)
 {
-    struct machine machine;
     struct progress progress = {.events = -1};
-    open_on_our_clock(&machine);
+    open_on_our_clock();
     others_now = 0;
     for (double budget_s = 5; budget_s < 100; budget_s *= 1.5) {
         const struct probe_run run = {
@@ -359,8 +351,8 @@ TEST(an_idle_machine_has_every_step_from_five_seconds_on)
         struct probe_results results = {.run = &run, .probe = {.machine = &machine}};
         clock_now = 0.3;
         probe_budget_start(&results);
-        for (unsigned probe = PROBE_CACHE; probe <= PROBE_REPEATS; probe <<= 1) {
-            ck_assert(probe_budget_begins(&results, probe));
+        for (unsigned step = PROBE_CACHE; step <= PROBE_REPEATS; step <<= 1) {
+            ck_assert(probe_budget_begins(&results, step));
             clock_now = fmax(clock_now, results.probe.deadline);
         }
         ck_assert_uint_eq(results.step, probe_budget_steps(&run));
@@ -371,13 +363,12 @@ TEST(an_idle_machine_has_every_step_from_five_seconds_on)
 /* A quota that leaves too few workers for it waits for nothing. */
 TEST(what_a_quota_forbids_takes_no_step)
 {
-    struct machine machine;
     const struct probe_run run = {
         .probes = PROBE_ALL & ~(unsigned)PROBE_DEVICE, .budget_s = 10, .machine = &machine};
-    open_machine_of("two-packages", &machine);
+    open_machine_of("two-packages");
     machine.cpu_quota = 1.5;
     ck_assert_uint_eq(probe_budget_steps(&run), 3); /* caches, memory, repetitions */
-    const struct servet_profile *profile = run_probes(&machine, run);
+    const struct servet_profile *profile = run_probes(run);
     ck_assert_int_eq(profile->classes[0].caches[0].quality.origin, PROFILE_MEASURED);
     ck_assert_double_gt(profile->classes[0].memory.reference_bytes_per_s, 0);
     const char *budget = profile_condition(profile, "budget");

@@ -8,7 +8,6 @@
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
-static struct machine machine;
 static size_t most_copied; /* bytes of an array */
 
 static int copy_alone(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
@@ -34,13 +33,13 @@ typedef int copy_function(struct machine *, const struct machine_copy *, const u
 /* A run whose copies are made so. */
 static const struct servet_profile *run_with(copy_function *copies, struct probe_run run)
 {
-    replace_operations(&machine)->copy = copies;
-    return run_probes(&machine, run);
+    replace_operations()->copy = copies;
+    return run_probes(run);
 }
 
 TEST(what_one_pu_gets_stays_and_declared_levels_are_not_taken_for_none)
 {
-    open_machine_of("two-packages", &machine);
+    open_machine_of("two-packages");
     const size_t declared = machine.declared->classes[0].memory.level_count;
     ck_assert_uint_gt(declared, 0);
     const struct servet_profile *profile =
@@ -68,7 +67,7 @@ static int copy_apart(struct machine *subject, const struct machine_copy *what, 
 
 TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone, .loops = 2)
 {
-    open_machine_of("two-packages", &machine);
+    open_machine_of("two-packages");
     apart_yet = _i ? SIZE_MAX : 3;
     const struct servet_profile *profile =
         run_with(copy_apart, (struct probe_run){.probes = PROBE_MEMORY});
@@ -98,7 +97,7 @@ TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone,
 /* With one PU neither sharing nor messages are measured. */
 TEST(one_pu_lacks_nothing_that_two_would_have)
 {
-    open_machine_of("sets/one-pu", &machine);
+    open_machine_of("sets/one-pu");
     const struct servet_profile *profile =
         run_with(copy_apart, (struct probe_run){.probes = PROBE_ALL, .budget_s = 0.001});
     const char *budget = profile_condition(profile, "budget");
@@ -113,7 +112,7 @@ TEST(one_pu_lacks_nothing_that_two_would_have)
 TEST(sets_that_never_ran_at_the_same_time_do_not_lack_domains, .loops = 3)
 {
     const bool meet = _i < 2;
-    open_machine_of("sets/links-of-three", &machine);
+    open_machine_of("sets/links-of-three");
     const size_t declared = machine.declared->classes[0].memory.level_count;
     apart_from = 3;
     apart_yet = _i == 0 ? 0 : _i == 1 ? 3 : SIZE_MAX; /* never, a few times, always */
@@ -146,14 +145,14 @@ static int copy_until(struct machine *subject, const struct machine_copy *what, 
 /* Domains found before the time was over stay, and unmeasured ones are reported as such. */
 TEST(domains_that_were_found_before_the_time_was_over_stay)
 {
-    open_machine_of("sets/links-of-three", &machine);
+    open_machine_of("sets/links-of-three");
     copies_left = SIZE_MAX;
     run_with(copy_until, in_time);
     const size_t all = SIZE_MAX - copies_left;
     probe_machine_close(&machine);
     bool found = false, found_and_more_to_ask = false;
     for (size_t left = 0; left < all; left++) {
-        open_machine_of("sets/links-of-three", &machine);
+        open_machine_of("sets/links-of-three");
         copies_left = left;
         const struct servet_profile *profile = run_with(copy_until, in_time);
         const struct profile_memory *memory = &profile->classes[0].memory;
@@ -174,7 +173,7 @@ TEST(a_level_without_a_figure_takes_none_from_others)
     counted_from = 2;
     size_t all = SIZE_MAX, without = 0;
     for (size_t left = SIZE_MAX; left > 0; left = left > all ? all - 1 : left - 1) {
-        open_machine_of("sets/nested-links", &machine);
+        open_machine_of("sets/nested-links");
         copies_left = left;
         const struct servet_profile *profile = run_with(copy_until, in_time);
         const struct profile_memory *memory = &profile->classes[0].memory;
@@ -201,7 +200,7 @@ TEST(a_level_without_a_figure_takes_none_from_others)
 /* The curve of a domain that pairs show ends before the workers that never met. */
 TEST(a_curve_ends_where_its_workers_never_ran_at_the_same_time)
 {
-    open_machine_of("two-packages", &machine);
+    open_machine_of("two-packages");
     apart_from = 3;
     apart_yet = SIZE_MAX;
     const struct servet_profile *profile = run_with(copy_apart, one_by_one);
@@ -233,7 +232,7 @@ static int copy_once_disturbed(struct machine *subject, const struct machine_cop
 
 TEST(one_disturbed_pair_does_not_speak_for_all_that_there_was_no_time_for)
 {
-    open_machine_of("two-packages", &machine);
+    open_machine_of("two-packages");
     const struct servet_profile *profile =
         run_with(copy_once_disturbed, (struct probe_run){.probes = PROBE_MEMORY, .budget_s = 0.5});
     const char *budget = profile_condition(profile, "budget");
@@ -249,7 +248,7 @@ TEST(one_disturbed_pair_does_not_speak_for_all_that_there_was_no_time_for)
 
 TEST(where_the_search_was_ended_only_what_nests_stays_declared)
 {
-    open_machine_of("numa-nodes", &machine);
+    open_machine_of("numa-nodes");
     const struct profile_memory *declared = &machine.declared->classes[0].memory;
     ck_assert_uint_gt(declared->level_count, 0);
     struct profile_set across;
@@ -280,11 +279,11 @@ TEST(a_budget_in_which_nothing_could_be_measured_says_so)
 {
     struct servet_profile *profile;
     struct servet_error error = {.text = ""};
-    open_machine_of("two-packages", &machine);
-    replace_operations(&machine)->copy = no_time;
-    ck_assert_int_eq(try_probes(&machine, (struct probe_run){.probes = PROBE_MEMORY, .budget_s = 7},
-                                &profile, &error),
-                     -ETIME);
+    open_machine_of("two-packages");
+    replace_operations()->copy = no_time;
+    ck_assert_int_eq(
+        try_probes((struct probe_run){.probes = PROBE_MEMORY, .budget_s = 7}, &profile, &error),
+        -ETIME);
     ck_assert_str_eq(error.text, "nothing could be measured in 7 s; expected a larger --budget");
 }
 
@@ -303,13 +302,13 @@ static void said_without_time_for_mpi(bool messages, int expected, char *text, s
     struct servet_error error = {.text = ""};
     FILE *file = tmpfile();
     const int shown = dup(STDERR_FILENO);
-    open_machine_of("two-packages", &machine);
-    struct machine_ops *ops = replace_operations(&machine);
+    open_machine_of("two-packages");
+    struct machine_ops *ops = replace_operations();
     ops->exchange = messages ? ops->exchange : no_message;
     machine.name = "native";
     fflush(stderr);
     dup2(fileno(file), STDERR_FILENO);
-    const int rc = try_probes(&machine, run, &profile, &error);
+    const int rc = try_probes(run, &profile, &error);
     fflush(stderr);
     dup2(shown, STDERR_FILENO);
     close(shown);
@@ -332,7 +331,7 @@ TEST(messages_between_threads_are_said_to_be_measured_once_they_are)
 
 TEST(in_a_hurry_arrays_are_of_the_last_level_and_never_without)
 {
-    open_machine_of("epyc-7402", &machine);
+    open_machine_of("epyc-7402");
     const struct probe calm = {.machine = &machine},
                        hurried = {.machine = &machine, .hurried = true};
     const size_t last = 100u << 20;
@@ -344,7 +343,7 @@ TEST(in_a_hurry_arrays_are_of_the_last_level_and_never_without)
 TEST(a_run_in_a_hurry_copies_small_arrays_and_says_so, .loops = 2)
 {
     const bool hurried = _i == 1;
-    open_machine_of("epyc-7402", &machine);
+    open_machine_of("epyc-7402");
     most_copied = 0;
     const struct servet_profile *profile = run_with(
         copy_noting, (struct probe_run){.probes = PROBE_MEMORY, .budget_s = hurried ? 0.5 : 1e4});

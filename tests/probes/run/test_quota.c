@@ -9,7 +9,7 @@ TEST(whole_workers_fit_into_a_quota)
         size_t workers;
     } cases[] = {{0, SIZE_MAX}, {0.25, 1}, {1, 1}, {1.9, 1}, {1.999, 2}, {2, 2}, {7.5, 7}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct machine machine = {.cpu_quota = cases[i].quota};
+        machine.cpu_quota = cases[i].quota;
         ck_assert_uint_eq(probe_machine_at_once(&machine), cases[i].workers);
     }
 }
@@ -23,39 +23,38 @@ static void count_workers(size_t workers)
     most_at_once = workers > most_at_once ? workers : most_at_once;
 }
 
-static int traverse(struct machine *machine, const struct machine_traversal *what,
+static int traverse(struct machine *subject, const struct machine_traversal *what,
                     const uint32_t *pus, size_t count, double *seconds)
 {
     count_workers(count);
-    return honest->traverse(machine, what, pus, count, seconds);
+    return honest->traverse(subject, what, pus, count, seconds);
 }
 
-static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+static int copy(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
                 size_t count, double *rates)
 {
     count_workers(count);
-    return honest->copy(machine, what, pus, count, rates);
+    return honest->copy(subject, what, pus, count, rates);
 }
 
-static int exchange(struct machine *machine, const struct machine_exchange *what,
+static int exchange(struct machine *subject, const struct machine_exchange *what,
                     const struct profile_pair *pairs, size_t count, double *seconds)
 {
     count_workers(2 * count);
-    return honest->exchange(machine, what, pairs, count, seconds);
+    return honest->exchange(subject, what, pairs, count, seconds);
 }
 
 static const struct servet_profile *run_under(double quota, unsigned probes)
 {
-    struct machine machine;
-    open_machine_of("two-packages", &machine);
-    struct machine_ops *counting = replace_operations(&machine);
+    open_machine_of("two-packages");
+    struct machine_ops *counting = replace_operations();
     counting->traverse = traverse;
     counting->copy = copy;
     counting->exchange = exchange;
     machine.cpu_quota = quota;
     most_at_once = 0;
     return run_probes(
-        &machine, (struct probe_run){.probes = probes, .budget_s = probes & PROBE_CACHE ? 5 : 0});
+        (struct probe_run){.probes = probes, .budget_s = probes & PROBE_CACHE ? 5 : 0});
 }
 
 TEST(no_more_workers_at_a_time_than_the_quota_allows)

@@ -19,10 +19,10 @@ struct world {
     size_t offline_from; /* operations from this one on fail; 0: none */
 };
 
-static int traverse(struct machine *machine, const struct machine_traversal *what,
+static int traverse(struct machine *subject, const struct machine_traversal *what,
                     const uint32_t *pus, size_t count, double *seconds)
 {
-    struct world *world = machine->state;
+    struct world *world = subject->state;
     (void)what;
     (void)pus;
     if (world->offline_from && world->asked >= world->offline_from) {
@@ -36,31 +36,30 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
     return 0;
 }
 
-static int exchange(struct machine *machine, const struct machine_exchange *what,
+static int exchange(struct machine *subject, const struct machine_exchange *what,
                     const struct profile_pair *pairs, size_t count, double *seconds)
 {
     (void)what;
     (void)pairs;
-    ((struct world *)machine->state)->asked++;
+    ((struct world *)subject->state)->asked++;
     memset(seconds, 0, count * sizeof *seconds);
     return 0;
 }
 
-static double elapsed(struct machine *machine)
+static double elapsed(struct machine *subject)
 {
-    return ((const struct world *)machine->state)->clock_s;
+    return ((const struct world *)subject->state)->clock_s;
 }
 
-static struct machine_times waited(struct machine *machine)
+static struct machine_times waited(struct machine *subject)
 {
-    return (struct machine_times){.waited = ((const struct world *)machine->state)->waited_s};
+    return (struct machine_times){.waited = ((const struct world *)subject->state)->waited_s};
 }
 
 static const struct machine_ops ops = {
     .traverse = traverse, .exchange = exchange, .elapsed = elapsed, .times = waited};
 static const struct machine_traversal small = {.bytes = 8192, .stride_bytes = 64};
 static const uint32_t pu;
-static struct machine machine;
 static struct world world;
 
 static void may_use(const char *pus)
@@ -131,7 +130,7 @@ static struct machine_times ran(struct machine *asked)
 static void start_beside_nine(const double *waits)
 {
     start(waits, 1);
-    struct machine_ops *counted = replace_operations(&machine);
+    struct machine_ops *counted = replace_operations();
     counted->others = others_of_nine;
     counted->times = ran;
 }
@@ -316,19 +315,17 @@ TEST(a_fault_ends_the_run_with_its_reason)
         {-ENODEV, "offline"}, {-EPERM, "not allowed to pin"}, {-ENOMEM, "not enough memory"}};
     static const size_t at[] = {1, 20};
     for (size_t i = 0; i < 6; i++) {
-        struct machine simulated;
         struct servet_error error = {.text = ""};
         struct servet_profile *profile;
-        open_machine_of("two-packages", &simulated);
-        struct machine_ops *faulty = replace_operations(&simulated);
+        open_machine_of("two-packages");
+        struct machine_ops *faulty = replace_operations();
         faulty->traverse = faulty_traverse;
         faulty->copy = faulty_copy;
         operations = 0;
         fault_at = at[i % 2];
         fault = cases[i / 2].fault;
-        ck_assert_int_eq(
-            try_probes(&simulated, (struct probe_run){.probes = PROBE_MEMORY}, &profile, &error),
-            cases[i / 2].fault);
+        ck_assert_int_eq(try_probes((struct probe_run){.probes = PROBE_MEMORY}, &profile, &error),
+                         cases[i / 2].fault);
         ck_assert_ptr_null(profile);
         ck_assert_msg(strstr(error.text, cases[i / 2].text), "%s", error.text);
     }

@@ -7,7 +7,6 @@
 #include "tests/probes/open_fixture.h"
 #include "tests/simulated/simulated.h"
 
-static struct machine machine;
 static const struct servet_profile *profile;
 static uint64_t run_seed = 1;
 
@@ -25,11 +24,11 @@ static void check_figures(const struct profile_memory *memory)
 static void probe_it(const char *name, void (*change)(struct profile_class *declared),
                      unsigned probes)
 {
-    open_machine_seeded(name, run_seed, &machine);
+    open_machine_seeded(name, run_seed);
     if (change) {
         change(&machine.declared->classes[0]);
     }
-    profile = run_probes(&machine, (struct probe_run){.probes = probes, .seed = run_seed});
+    profile = run_probes((struct probe_run){.probes = probes, .seed = run_seed});
     check_figures(&profile->classes[0].memory);
 }
 
