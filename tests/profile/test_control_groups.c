@@ -6,88 +6,82 @@
 #include "tests/base/runner.h"
 #include "tests/profile/tree.h"
 
-static double quota_of(const char *root)
+static double quota_of(void)
 {
     double cpus = -1;
-    ck_assert_int_eq(profile_quota_read(root, &cpus), 0);
+    ck_assert_int_eq(profile_quota_read(scratch_folder(), &cpus), 0);
     return cpus;
 }
 
-static int refusal_of(const char *root)
+static int refusal_of(void)
 {
     double cpus = -1;
-    int rc = profile_quota_read(root, &cpus);
+    int rc = profile_quota_read(scratch_folder(), &cpus);
     ck_assert_double_eq(cpus, 0);
     return rc;
 }
 
 TEST(the_least_of_all_groups_counts_under_v2)
 {
-    const char *root = scratch_folder();
-    put_file(root, "/proc/self/cgroup", "0::/pod/box\n");
-    put_file(root, "/sys/fs/cgroup/pod/box/cpu.max", "max 100000\n");
-    ck_assert_double_eq(quota_of(root), 0);
-    put_file(root, "/sys/fs/cgroup/pod/cpu.max", "150000 100000\n");
-    ck_assert_double_eq_tol(quota_of(root), 1.5, 1e-9);
-    put_file(root, "/sys/fs/cgroup/pod/box/cpu.max", "25000 50000\n");
-    ck_assert_double_eq_tol(quota_of(root), 0.5, 1e-9);
+    put_file("/proc/self/cgroup", "0::/pod/box\n");
+    put_file("/sys/fs/cgroup/pod/box/cpu.max", "max 100000\n");
+    ck_assert_double_eq(quota_of(), 0);
+    put_file("/sys/fs/cgroup/pod/cpu.max", "150000 100000\n");
+    ck_assert_double_eq_tol(quota_of(), 1.5, 1e-9);
+    put_file("/sys/fs/cgroup/pod/box/cpu.max", "25000 50000\n");
+    ck_assert_double_eq_tol(quota_of(), 0.5, 1e-9);
 }
 
 TEST(v1_has_a_tree_of_its_own_and_minus_one_is_no_limit)
 {
-    const char *root = scratch_folder();
-    put_file(root, "/proc/self/cgroup",
+    put_file("/proc/self/cgroup",
              "4:cpuset,cpuacct:/box\n3:memory:/box\n2:net_cls,cpu:/box\n0::/\n");
-    put_file(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
-    put_file(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-    ck_assert_double_eq(quota_of(root), 0);
-    put_file(root, "/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "300000\n");
-    put_file(root, "/sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000\n");
-    ck_assert_double_eq_tol(quota_of(root), 3, 1e-9);
+    put_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    put_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    ck_assert_double_eq(quota_of(), 0);
+    put_file("/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "300000\n");
+    put_file("/sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000\n");
+    ck_assert_double_eq_tol(quota_of(), 3, 1e-9);
 }
 
 TEST(without_groups_there_is_no_quota)
 {
-    ck_assert_double_eq(quota_of(scratch_folder()), 0);
+    ck_assert_double_eq(quota_of(), 0);
 }
 
 TEST(a_container_that_sees_only_its_own_groups_has_their_quota)
 {
-    const char *root = scratch_folder();
-    put_file(root, "/proc/self/cgroup", "0::/kubepods/pod7/box\n");
-    put_file(root, "/sys/fs/cgroup/cpu.max", "250000 100000\n");
-    ck_assert_double_eq_tol(quota_of(root), 2.5, 1e-9);
+    put_file("/proc/self/cgroup", "0::/kubepods/pod7/box\n");
+    put_file("/sys/fs/cgroup/cpu.max", "250000 100000\n");
+    ck_assert_double_eq_tol(quota_of(), 2.5, 1e-9);
 }
 
 TEST(what_cannot_be_meant_or_read_is_no_quota)
 {
-    const char *root = scratch_folder();
-    put_file(root, "/proc/self/cgroup", "0::/box\n");
-    put_file(root, "/sys/fs/cgroup/box/cpu.max", "999 100000\n");
-    ck_assert_int_eq(refusal_of(root), -ERANGE);
-    put_file(root, "/sys/fs/cgroup/box/cpu.max", "much 100000\n");
-    ck_assert_int_eq(refusal_of(root), -EINVAL);
-    put_file(root, "/sys/fs/cgroup/cpu.max", "200000 100000\n");
-    ck_assert_double_eq_tol(quota_of(root), 2, 1e-9); /* what another group says counts */
+    put_file("/proc/self/cgroup", "0::/box\n");
+    put_file("/sys/fs/cgroup/box/cpu.max", "999 100000\n");
+    ck_assert_int_eq(refusal_of(), -ERANGE);
+    put_file("/sys/fs/cgroup/box/cpu.max", "much 100000\n");
+    ck_assert_int_eq(refusal_of(), -EINVAL);
+    put_file("/sys/fs/cgroup/cpu.max", "200000 100000\n");
+    ck_assert_double_eq_tol(quota_of(), 2, 1e-9); /* what another group says counts */
 }
 
 TEST(a_group_that_hides_its_quota_is_named_as_such)
 {
-    const char *root = scratch_folder();
-    put_file(root, "/proc/self/cgroup", "0::/box\n");
-    put_file(root, "/sys/fs/cgroup/box/cpu.max/is-a-folder", "");
-    ck_assert_int_eq(refusal_of(root), -EISDIR);
+    put_file("/proc/self/cgroup", "0::/box\n");
+    put_file("/sys/fs/cgroup/box/cpu.max/is-a-folder", "");
+    ck_assert_int_eq(refusal_of(), -EISDIR);
 }
 
 TEST(how_often_a_quota_ran_out)
 {
-    const char *root = scratch_folder();
-    put_file(root, "/proc/self/cgroup", "2:cpu,cpuacct:/box\n0::/pod/box\n");
-    ck_assert_double_eq(profile_quota_throttled(root), 0);
-    put_file(root, "/sys/fs/cgroup/cpu/box/cpu.stat", "nr_periods 9\nnr_throttled 3\n");
-    ck_assert_double_eq(profile_quota_throttled(root), 3);
-    put_file(root, "/sys/fs/cgroup/pod/cpu.stat", "usage_usec 7\nnr_periods 9\nnr_throttled 8\n");
-    ck_assert_double_eq(profile_quota_throttled(root), 8);
+    put_file("/proc/self/cgroup", "2:cpu,cpuacct:/box\n0::/pod/box\n");
+    ck_assert_double_eq(profile_quota_throttled(scratch_folder()), 0);
+    put_file("/sys/fs/cgroup/cpu/box/cpu.stat", "nr_periods 9\nnr_throttled 3\n");
+    ck_assert_double_eq(profile_quota_throttled(scratch_folder()), 3);
+    put_file("/sys/fs/cgroup/pod/cpu.stat", "usage_usec 7\nnr_periods 9\nnr_throttled 8\n");
+    ck_assert_double_eq(profile_quota_throttled(scratch_folder()), 8);
 }
 
 TEST(workers_that_fit_into_a_quota)

@@ -38,11 +38,11 @@ TEST(profiles_are_looked_for_in_the_documented_order)
     unsetenv("SERVET_PROFILE");
     setenv("XDG_CONFIG_HOME", scratch_path("xdg"), 1);
     ck_assert_int_eq(profile_find_under(etc, path, sizeof path), -ENOENT);
-    put_file(root, "/etc/servet/profile.json", "");
+    put_file("/etc/servet/profile.json", "");
     assert_found(etc, scratch_path("etc/servet/profile.json"));
-    put_file(root, formatted("/etc/servet/%s.json", host), "");
+    put_file(formatted("/etc/servet/%s.json", host), "");
     assert_found(etc, formatted("%s/servet/%s.json", etc, host));
-    put_file(root, formatted("/xdg/servet/%s.json", host), "");
+    put_file(formatted("/xdg/servet/%s.json", host), "");
     assert_found(etc, formatted("%s/xdg/servet/%s.json", root, host));
     setenv("SERVET_PROFILE", "/nowhere/at/all", 1);
     assert_found(etc, "/nowhere/at/all");
@@ -77,7 +77,7 @@ TEST(what_another_user_has_and_shows_nobody_is_not_found)
     learn_host();
     const char *name = formatted("/home/.config/servet/%s.json", host),
                *file = formatted("%s%s", root, name);
-    put_file(root, name, "");
+    put_file(name, "");
     unsetenv("SERVET_PROFILE");
     unsetenv("XDG_CONFIG_HOME");
     setenv("HOME", home, 1);
@@ -127,26 +127,26 @@ static size_t entries(const char *folder)
 
 TEST(saving_replaces_the_whole_file_and_nothing_else)
 {
-    const char *root = scratch_folder(), *path = scratch_path("p.json");
+    const char *path = scratch_path("p.json");
     struct stat status;
     struct servet_error error = {""};
     struct servet_profile *p = loaded(NEHALEM), *again;
     umask(027);
-    put_file(root, "/p.json", "old");
+    put_file("/p.json", "old");
     ck_assert_msg(profile_save(p, path, &error) == 0, "%s", error.text);
     again = loaded(path);
     ck_assert_uint_eq(again->classes[0].pus.count, 8);
-    ck_assert_uint_eq(entries(root), 1);
+    ck_assert_uint_eq(entries(scratch_folder()), 1);
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert_uint_eq(status.st_mode & 0777, 0640);
 }
 
 TEST(a_full_disk_leaves_the_old_profile)
 {
-    const char *root = scratch_folder(), *path = scratch_path("p.json");
+    const char *path = scratch_path("p.json");
     struct servet_error error = {""};
     struct servet_profile *p = loaded(NEHALEM);
-    put_file(root, "/p.json", "old");
+    put_file("/p.json", "old");
     signal(SIGXFSZ, SIG_IGN);
     struct rlimit before, small;
     getrlimit(RLIMIT_FSIZE, &before);
@@ -157,28 +157,26 @@ TEST(a_full_disk_leaves_the_old_profile)
     ck_assert_int_eq(rc, -EFBIG);
     ck_assert_msg(strstr(error.text, path) == error.text, "%s", error.text);
     ck_assert_str_eq(read_text(path), "old");
-    ck_assert_uint_eq(entries(root), 1);
+    ck_assert_uint_eq(entries(scratch_folder()), 1);
 }
 
 TEST(places_that_take_no_profile_are_refused)
 {
-    const char *root = scratch_folder();
     struct servet_profile *p = loaded(NEHALEM);
     struct servet_error error = {""};
-    put_file(root, "/file", "old");
+    put_file("/file", "old");
     ck_assert_int_eq(profile_save(p, scratch_path("file/p.json"), &error), -ENOTDIR);
-    ck_assert_int_eq(profile_save(p, root, &error), -EINVAL);
+    ck_assert_int_eq(profile_save(p, scratch_folder(), &error), -EINVAL);
     ck_assert_int_eq(profile_save(p, "/dev/null", &error), -EINVAL);
     ck_assert_msg(strstr(error.text, "/dev/null: not a regular file") != NULL, "%s", error.text);
 }
 
 TEST(a_link_keeps_pointing_where_it_did)
 {
-    const char *root = scratch_folder();
     const char *path = scratch_path("p.json"), *target = scratch_path("shared/p.json");
     struct stat status;
     struct servet_profile *p = loaded(NEHALEM);
-    put_file(root, "/shared/p.json", "old");
+    put_file("/shared/p.json", "old");
     ck_assert_int_eq(symlink(target, path), 0);
     ck_assert_int_eq(profile_save(p, path, NULL), 0);
     ck_assert(lstat(path, &status) == 0 && S_ISLNK(status.st_mode));
@@ -187,11 +185,11 @@ TEST(a_link_keeps_pointing_where_it_did)
 
 TEST(an_old_file_keeps_its_mode)
 {
-    const char *root = scratch_folder(), *path = scratch_path("p.json");
+    const char *path = scratch_path("p.json");
     struct stat status;
     struct servet_profile *p = loaded(NEHALEM);
     umask(022);
-    put_file(root, "/p.json", "old");
+    put_file("/p.json", "old");
     ck_assert_int_eq(chmod(path, 0600), 0);
     ck_assert_int_eq(profile_save(p, path, NULL), 0);
     ck_assert(stat(path, &status) == 0 && (status.st_mode & 0777) == 0600);
@@ -238,12 +236,11 @@ TEST(another_users_mode_is_not_kept)
 
 TEST(a_link_that_another_user_planted_is_not_followed)
 {
-    const char *root = scratch_folder();
     const char *folder = scratch_path("everybody"), *path = scratch_path("everybody/p.json"),
                *precious = scratch_path("precious");
     struct servet_profile *p = loaded(NEHALEM);
     struct servet_error error = {""};
-    put_file(root, "/precious", "old");
+    put_file("/precious", "old");
     ck_assert_int_eq(mkdir(folder, 0777), 0);
     ck_assert_int_eq(chmod(folder, 01777), 0);
     ck_assert_int_eq(symlink(precious, path), 0);
@@ -340,7 +337,6 @@ TEST(files_that_are_no_profile_are_told_apart)
 
 TEST(a_wrong_profile_is_not_written)
 {
-    const char *root = scratch_folder();
     const char *path = scratch_path("p.json");
     struct servet_profile *p = loaded(NEHALEM);
     struct servet_error error = {""};
@@ -348,5 +344,5 @@ TEST(a_wrong_profile_is_not_written)
     ck_assert_int_eq(profile_save(p, path, &error), -EINVAL);
     ck_assert_ptr_nonnull(
         strstr(error.text, "not written: $.node_classes[0].caches[1].size_bytes"));
-    ck_assert_uint_eq(entries(root), 0);
+    ck_assert_uint_eq(entries(scratch_folder()), 0);
 }

@@ -8,15 +8,15 @@
 #include "profile/scope.h"
 #include "tests/base/runner.h"
 
-static struct servet_profile *from_tree(const char *root)
+static struct servet_profile *from_tree(void)
 {
     struct servet_profile *profile;
-    put_smt_machine(root);
-    ck_assert_int_eq(profile_from_sysfs(root, &profile, NULL), 0);
+    put_smt_machine();
+    ck_assert_int_eq(profile_from_sysfs(scratch_folder(), &profile, NULL), 0);
     free(profile->host_name);
     profile->host_name = strdup("smt.example");
     profile->topology_signature = calloc(1, PROFILE_SIGNATURE_SIZE);
-    ck_assert_int_eq(profile_signature(root, profile->topology_signature), 0);
+    ck_assert_int_eq(profile_signature(scratch_folder(), profile->topology_signature), 0);
     return kept(profile);
 }
 
@@ -24,11 +24,11 @@ TEST(the_signature_stays_when_a_pu_goes_offline)
 {
     const char *root = scratch_folder();
     char before[PROFILE_SIGNATURE_SIZE], after[PROFILE_SIGNATURE_SIZE];
-    put_smt_machine(root);
+    put_smt_machine();
     ck_assert_int_eq(profile_signature(root, before), 0);
     ck_assert_uint_eq(strspn(before, "0123456789abcdef"), 16);
-    put_file(root, "/sys/devices/system/cpu/online", "1-7\n");
-    put_file(root, "/sys/devices/system/cpu/cpu1/cache/index3/shared_cpu_list", "1,4-5\n");
+    put_file("/sys/devices/system/cpu/online", "1-7\n");
+    put_file("/sys/devices/system/cpu/cpu1/cache/index3/shared_cpu_list", "1,4-5\n");
     ck_assert_int_eq(profile_signature(root, after), 0);
     ck_assert_str_eq(before, after);
 }
@@ -44,11 +44,11 @@ TEST(another_machine_has_another_signature, .loops = sizeof changes / sizeof *ch
 {
     const char *root = scratch_folder();
     char before[PROFILE_SIGNATURE_SIZE], after[PROFILE_SIGNATURE_SIZE];
-    struct servet_profile *profile = from_tree(root);
+    struct servet_profile *profile = from_tree();
     struct servet_error error = {""};
     ck_assert_int_eq(profile_signature(root, before), 0);
     ck_assert_int_eq(profile_matches(profile, root, NULL, &error), 0);
-    put_file(root, changes[_i][0], changes[_i][1]);
+    put_file(changes[_i][0], changes[_i][1]);
     ck_assert_int_eq(profile_signature(root, after), 0);
     ck_assert_str_ne(before, after);
     ck_assert_int_eq(profile_matches(profile, root, NULL, &error), -ESTALE);
@@ -67,12 +67,11 @@ TEST(this_machine_is_known_again)
 
 TEST(a_pu_that_the_profile_does_not_know_is_noticed)
 {
-    const char *root = scratch_folder();
-    struct servet_profile *profile = from_tree(root);
+    struct servet_profile *profile = from_tree();
     struct servet_error error = {""};
     FREED_BY(profile_set_free) struct profile_set allowed;
     ck_assert_int_eq(profile_set_parse("0-3,9", &allowed), 0);
-    ck_assert_int_eq(profile_matches(profile, root, &allowed, &error), -ESTALE);
+    ck_assert_int_eq(profile_matches(profile, scratch_folder(), &allowed, &error), -ESTALE);
     ck_assert_msg(strstr(error.text, "does not know PU 9") != NULL, "%s", error.text);
 }
 
@@ -81,11 +80,11 @@ TEST(a_cluster_profile_is_matched_by_host_name)
     const char *root = scratch_folder();
     struct servet_profile *p = loaded(NEHALEM);
     struct servet_error error = {""};
-    put_smt_machine(root);
+    put_smt_machine();
     ck_assert_int_eq(profile_matches(p, root, NULL, &error), -ESTALE);
     ck_assert_msg(strstr(error.text, "of node[1-2], not of this host, smt.example") != NULL, "%s",
                   error.text);
-    put_file(root, "/proc/sys/kernel/hostname", "node2.cluster.example\n");
+    put_file("/proc/sys/kernel/hostname", "node2.cluster.example\n");
     ck_assert_msg(profile_matches(p, root, NULL, &error) == 0, "%s", error.text);
     ck_assert_ptr_eq(profile_class_of_host(p, "node1"), &p->classes[0]);
     ck_assert_ptr_null(profile_class_of_host(p, "node3"));

@@ -109,18 +109,17 @@ TEST(declared_tiers_are_those_of_hwloc)
 /* Node 2 has only memory, which the firmware says is node 1's; the kernel puts it below. */
 TEST(sysfs_says_what_memory_does)
 {
-    const char *root = scratch_folder();
     struct servet_profile *p;
     struct servet_error error;
-    put_smt_machine(root);
-    put_file(root, "/sys/devices/system/node/online", "0-2\n");
-    put_file(root, "/sys/devices/system/node/node2/cpulist", "\n");
-    put_file(root, "/sys/devices/system/node/node2/meminfo", "Node 2 MemTotal: 4194304 kB\n");
-    put_file(root, "/sys/devices/system/node/node2/access0/initiators/node1/cpulist", "2-3,6-7\n");
-    put_file(root, "/sys/devices/system/node/node2/access0/initiators/read_bandwidth", "40000\n");
-    put_file(root, "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist", "0-1\n");
-    put_file(root, "/sys/devices/virtual/memory_tiering/memory_tier22/nodelist", "2\n");
-    ck_assert_int_eq(profile_from_sysfs(root, &p, &error), 0);
+    put_smt_machine();
+    put_file("/sys/devices/system/node/online", "0-2\n");
+    put_file("/sys/devices/system/node/node2/cpulist", "\n");
+    put_file("/sys/devices/system/node/node2/meminfo", "Node 2 MemTotal: 4194304 kB\n");
+    put_file("/sys/devices/system/node/node2/access0/initiators/node1/cpulist", "2-3,6-7\n");
+    put_file("/sys/devices/system/node/node2/access0/initiators/read_bandwidth", "40000\n");
+    put_file("/sys/devices/virtual/memory_tiering/memory_tier4/nodelist", "0-1\n");
+    put_file("/sys/devices/virtual/memory_tiering/memory_tier22/nodelist", "2\n");
+    ck_assert_int_eq(profile_from_sysfs(scratch_folder(), &p, &error), 0);
     const struct profile_numa *numa = &p->classes[0].numa[2];
     ck_assert_str_eq(list_of(&numa->pus), "2-3,6-7");
     ck_assert_str_eq(numa->kind, "memory_tier22");
@@ -131,13 +130,12 @@ TEST(sysfs_says_what_memory_does)
 
 TEST(a_single_tier_is_no_kind_of_memory)
 {
-    const char *root = scratch_folder();
     struct servet_profile *p;
     struct servet_error error;
-    put_smt_machine(root);
-    put_file(root, "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist", "0-1\n");
-    put_file(root, "/sys/devices/virtual/memory_tiering/memory_tier22/nodelist", "\n");
-    ck_assert_int_eq(profile_from_sysfs(root, &p, &error), 0);
+    put_smt_machine();
+    put_file("/sys/devices/virtual/memory_tiering/memory_tier4/nodelist", "0-1\n");
+    put_file("/sys/devices/virtual/memory_tiering/memory_tier22/nodelist", "\n");
+    ck_assert_int_eq(profile_from_sysfs(scratch_folder(), &p, &error), 0);
     ck_assert_ptr_null(p->classes[0].numa[0].kind);
     profile_free(p);
 }

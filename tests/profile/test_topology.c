@@ -67,9 +67,8 @@ static void assert_levels(const struct profile_class *node, const char *expected
 
 TEST(sysfs_describes_a_captured_smt_machine)
 {
-    const char *root = scratch_folder();
-    put_smt_machine(root);
-    struct servet_profile *p = from_sysfs(root);
+    put_smt_machine();
+    struct servet_profile *p = from_sysfs(scratch_folder());
     const struct profile_class *node = only_class(p);
     assert_groups(&node->cores, "0,4 1,5 2,6 3,7");
     assert_groups(&node->packages, "0-1,4-5 2-3,6-7");
@@ -113,10 +112,10 @@ TEST(processors_without_a_model_name_are_named)
     const char *root = scratch_folder();
     char signatures[CASES][PROFILE_SIGNATURE_SIZE];
     struct sysfs fs = {.root = root};
-    put_smt_machine(root);
-    put_file(root, "/proc/device-tree/model", "A Board");
+    put_smt_machine();
+    put_file("/proc/device-tree/model", "A Board");
     for (size_t i = 0; i < CASES; i++) {
-        put_file(root, "/proc/cpuinfo", cases[i].cpuinfo);
+        put_file("/proc/cpuinfo", cases[i].cpuinfo);
         char *name = profile_sysfs_processor(&fs);
         ck_assert_str_eq(name, cases[i].name);
         free(name);
@@ -127,27 +126,25 @@ TEST(processors_without_a_model_name_are_named)
 
 TEST(offline_pus_are_left_out_by_sysfs)
 {
-    const char *root = scratch_folder();
-    put_smt_machine(root);
-    put_file(root, "/sys/devices/system/cpu/online", "0-6\n");
-    struct servet_profile *p = from_sysfs(root);
+    put_smt_machine();
+    put_file("/sys/devices/system/cpu/online", "0-6\n");
+    struct servet_profile *p = from_sysfs(scratch_folder());
     assert_groups(&p->classes[0].cores, "0,4 1,5 2,6");
     assert_levels(&p->classes[0], "0-1,4-5 2-3,6");
 }
 
 TEST(cores_of_different_caches_are_told_apart_by_sysfs)
 {
-    const char *root = scratch_folder();
-    put_smt_machine(root);
+    put_smt_machine();
     const int small[] = {2, 3, 6, 7};
     for (size_t i = 0; i < 4; i++) {
         const char *cache = formatted("/sys/devices/system/cpu/cpu%d/cache/index0", small[i]);
-        put_file(root, formatted("%s/size", cache), "48K\n");
-        put_file(root, formatted("%s/ways_of_associativity", cache), "12\n");
+        put_file(formatted("%s/size", cache), "48K\n");
+        put_file(formatted("%s/ways_of_associativity", cache), "12\n");
     }
-    put_file(root, "/sys/devices/cpu_atom/cpus", "0-1,4-5\n");
-    put_file(root, "/sys/devices/cpu_core/cpus", "2-3,6-7\n");
-    struct servet_profile *p = from_sysfs(root);
+    put_file("/sys/devices/cpu_atom/cpus", "0-1,4-5\n");
+    put_file("/sys/devices/cpu_core/cpus", "2-3,6-7\n");
+    struct servet_profile *p = from_sysfs(scratch_folder());
     const struct profile_class *node = only_class(p);
     ck_assert_uint_eq(node->cache_count, 4);
     ck_assert_uint_eq(node->caches[0].size_bytes, 32 << 10);
@@ -227,32 +224,30 @@ TEST(a_fifo_in_place_of_a_file_is_refused)
 {
     struct servet_profile *profile;
     struct servet_error error = {""};
-    const char *root = scratch_folder();
-    put_smt_machine(root);
+    put_smt_machine();
     const char *online = scratch_path("sys/devices/system/cpu/online");
     ck_assert(unlink(online) == 0 && mkfifo(online, 0600) == 0);
-    ck_assert_int_lt(profile_from_sysfs(root, &profile, &error), 0);
+    ck_assert_int_lt(profile_from_sysfs(scratch_folder(), &profile, &error), 0);
     ck_assert_msg(strstr(error.text, "online"), "%s", error.text);
 }
 
 /* One package of eight cores, `groups` in files of this name. */
-static void put_clusters(const char *root, const char *file, const char *low, const char *high)
+static void put_clusters(const char *file, const char *low, const char *high)
 {
-    put_file(root, "/sys/devices/system/cpu/online", "0-7\n");
+    put_file("/sys/devices/system/cpu/online", "0-7\n");
     for (unsigned pu = 0; pu < 8; pu++) {
         const char *folder = formatted("/sys/devices/system/cpu/cpu%u/topology", pu);
-        put_file(root, formatted("%s/core_cpus_list", folder), formatted("%u\n", pu));
-        put_file(root, formatted("%s/package_cpus_list", folder), "0-7\n");
-        put_file(root, formatted("%s/%s", folder, file), pu < 4 ? low : high);
+        put_file(formatted("%s/core_cpus_list", folder), formatted("%u\n", pu));
+        put_file(formatted("%s/package_cpus_list", folder), "0-7\n");
+        put_file(formatted("%s/%s", folder, file), pu < 4 ? low : high);
     }
 }
 
 TEST(clusters_and_dies_are_read_by_sysfs, .loops = 2)
 {
     static const char *const files[] = {"cluster_cpus_list", "die_cpus_list"};
-    const char *root = scratch_folder();
-    put_clusters(root, files[_i], "0-3\n", "4-7\n");
-    assert_levels(only_class(from_sysfs(root)), "0-3 4-7, 0-7");
+    put_clusters(files[_i], "0-3\n", "4-7\n");
+    assert_levels(only_class(from_sysfs(scratch_folder())), "0-3 4-7, 0-7");
 }
 
 TEST(hybrid_cores_keep_their_kinds_and_caches)
@@ -354,15 +349,14 @@ TEST(memory_of_a_gpu_is_no_numa_node_of_a_pu)
     const struct profile_class *node = only_class(from_hwloc(FIXTURES "/topologies/devices.xml"));
     ck_assert_uint_eq(node->numa_count, 2);
     ck_assert(profile_numa_of(node, 0) && profile_numa_of(node, 1));
-    const char *root = scratch_folder();
-    put_smt_machine(root);
-    put_file(root, "/sys/devices/system/node/online", "0-4\n");
-    put_file(root, "/sys/devices/system/node/node2/cpulist", "\n");
-    put_file(root, "/sys/devices/system/node/node3/cpulist", "\n");
-    put_file(root, "/sys/devices/system/node/node4/cpulist", "\n");
-    put_file(root, "/sys/devices/system/node/has_generic_initiator", "0,2\n");
-    put_file(root, "/proc/driver/nvidia/gpus/0009:01:00.0/numa_status", "Node: 3\n");
-    node = only_class(from_sysfs(root));
+    put_smt_machine();
+    put_file("/sys/devices/system/node/online", "0-4\n");
+    put_file("/sys/devices/system/node/node2/cpulist", "\n");
+    put_file("/sys/devices/system/node/node3/cpulist", "\n");
+    put_file("/sys/devices/system/node/node4/cpulist", "\n");
+    put_file("/sys/devices/system/node/has_generic_initiator", "0,2\n");
+    put_file("/proc/driver/nvidia/gpus/0009:01:00.0/numa_status", "Node: 3\n");
+    node = only_class(from_sysfs(scratch_folder()));
     ck_assert_uint_eq(node->numa_count, 3); /* node 0 has PUs, node 4 is CXL memory */
     ck_assert_uint_eq(node->numa[2].os_index, 4);
 }
@@ -421,15 +415,15 @@ TEST(drivers_name_the_gpus_that_hwloc_cannot)
         {"card1.9.1", "MIG-GPU-two/9/1", PROFILE_NOT_SAID},
     };
     const char *root = scratch_folder();
-    put_file(root, "/proc/driver/nvidia/gpus/0000:41:00.0/information",
+    put_file("/proc/driver/nvidia/gpus/0000:41:00.0/information",
              "Model: \t A100\nGPU UUID: \t GPU-one\nDevice Minor: \t 0\n");
-    put_file(root, "/proc/driver/nvidia/gpus/0000:42:00.0/information",
+    put_file("/proc/driver/nvidia/gpus/0000:42:00.0/information",
              "Model: \t A100\nGPU UUID: \t GPU-two\nDevice Minor: \t 1\n");
-    put_file(root, "/proc/driver/nvidia/capabilities/gpu1/mig/gi1/ci0/access", "");
-    put_file(root, "/proc/driver/nvidia/capabilities/gpu1/mig/gi9/ci1/access", "");
-    put_file(root, "/sys/class/kfd/kfd/topology/nodes/0/properties", "simd_count 0\n");
+    put_file("/proc/driver/nvidia/capabilities/gpu1/mig/gi1/ci0/access", "");
+    put_file("/proc/driver/nvidia/capabilities/gpu1/mig/gi9/ci1/access", "");
+    put_file("/sys/class/kfd/kfd/topology/nodes/0/properties", "simd_count 0\n");
     for (int part = 1; part <= 2; part++) {
-        put_file(root, formatted("/sys/class/kfd/kfd/topology/nodes/%d/properties", part),
+        put_file(formatted("/sys/class/kfd/kfd/topology/nodes/%d/properties", part),
                  formatted("simd_count 304\nlocation_id %d\ndomain 0\nunique_id 7\n"
                            "drm_render_minor %d\n",
                            0x4300 + part - 1, 127 + part));
