@@ -336,10 +336,9 @@ TEST(each_loop_has_its_own_bandwidth)
 {
     FREED_BY(probe_memory_free)
     struct probe_memory found = {.array_bytes = 1 << 20, .memory.method = strdup("levels")};
-    open_machine_with(1,
-                      "'pus': '0-3', 'huge_page_bytes': 2097152, 'memory': {'seconds': 1e-7, "
-                      "'pu_bytes_per_s': 1e10, 'domains': [{'pus': '0-3', 'bytes_per_s': "
-                      "[{'bytes_per_s': 2e10}]}]}");
+    open_machine_with(1, "'pus': '0-3', 'huge_page_bytes': 2097152, 'memory': {'seconds': 1e-7, "
+                         "'pu_bytes_per_s': 1e10, 'domains': [{'pus': '0-3', 'bytes_per_s': "
+                         "[{'bytes_per_s': 2e10}]}]}");
     replace_operations()->copy = note_pages;
     ck_assert_int_eq(probe_memory_kernels(&probe, &found, NULL), 0);
     ck_assert_uint_gt(loops, 0);
