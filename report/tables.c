@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/worth/suggest.h"
 #include "mapper/worth/worth.h"
 #include "profile/base/cli.h"
 #include "profile/codec/codec.h"

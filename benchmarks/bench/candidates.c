@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "mapper/map.h"
-#include "mapper/worth/suggest.h"
+#include "mapper/worth/worth.h"
 #include "profile/scope.h"
 #include "profile/tiers.h"
 

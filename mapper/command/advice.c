@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "mapper/command/command.h"
-#include "mapper/worth/worth.h"
 #include "profile/base/cli.h"
 #include "profile/scope.h"
 

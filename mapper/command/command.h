@@ -8,7 +8,7 @@
 
 #include "mapper/formats/formats.h"
 #include "mapper/weights/weights.h"
-#include "mapper/worth/suggest.h"
+#include "mapper/worth/worth.h"
 #include "profile/model.h"
 
 /* Where nothing else is said, these end the program when something is wrong (cli.h). */

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "mapper/worth/worth.h"
 #include "profile/base/cli.h"
 #include "profile/scope.h"
 

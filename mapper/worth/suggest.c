@@ -1,7 +1,7 @@
 /* How many ranks with how many threads (2012 paper, Section 4.5, for one rank a node): the ways to
  * divide a node are those along which it shares something, a rank for each package, memory domain,
  * last cache or core. Each is mapped and predicted as --compare does; nothing is measured. */
-#include "mapper/worth/suggest.h"
+#include "mapper/worth/worth.h"
 
 #include <stdio.h>
 #include <stdlib.h>

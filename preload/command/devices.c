@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "mapper/devices/devices.h"
-#include "preload/command/given.h"
 #include "preload/place/places.h"
 #include "preload/place/plan.h"
 #include "profile/base/cli.h"

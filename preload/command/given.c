@@ -10,7 +10,7 @@
  * PUs: every GPU of the job gets so many equal parts as ranks may have it, and a rank takes the
  * parts of its GPUs. Which of a GPU's ranks it is, its local rank tells: ranks are dealt out in
  * blocks or in turn. */
-#include "preload/command/given.h"
+#include "preload/command/devices.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -74,10 +74,6 @@ extern struct trace_mpi pin_trace_mpi;
  * MPI library. */
 #define TRACE_THREAD_MULTIPLE 3
 
-/* Finds the functions and constants. 0; -ENOTSUP: a library that is not known, or one without these
- * functions. */
-int pin_trace_mpi_find(void);
-
 static inline trace_word trace_handle(trace_word passed)
 {
     return pin_trace_mpi.wide ? passed : (uint32_t)passed;

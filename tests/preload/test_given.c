@@ -5,7 +5,6 @@
  * that it would set is taken down instead. */
 #include "mapper/devices/devices.h"
 #include "preload/command/devices.h"
-#include "preload/command/given.h"
 #include "tests/base/runner.h"
 #include "tests/preload/machine.h"
 
