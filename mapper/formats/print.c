@@ -299,8 +299,11 @@ static void print_gpus(FILE *out, const struct map_mapping *mapping, size_t begi
 static uint32_t *logical_of(const struct map_format *format, const struct map_mapping *mapping,
                             size_t rank)
 {
+    if (!format->logical) {
+        return NULL; /* before `rank` is looked at: those of one process begin at a place */
+    }
     const uint32_t node = mapping->places[mapping->first[rank]].node;
-    return format->logical ? map_logical_indices(profile_node_class(mapping->profile, node)) : NULL;
+    return map_logical_indices(profile_node_class(mapping->profile, node));
 }
 
 static uint32_t number_of(const struct map_mapping *mapping, size_t at, const uint32_t *logical)
