@@ -350,7 +350,7 @@ static void begin_thread(struct pin_thread *thread)
     pin_shield_lower(&shield);
 }
 
-/* From outside a thread's role is known by its record (profile/base/thread_role.c). */
+/* From outside a thread's role is known by its record (profile/processes/roles.c). */
 _Static_assert(offsetof(struct pin_thread, routine) == offsetof(struct profile_thread_record, code),
                "the code comes first");
 _Static_assert(offsetof(struct pin_thread, pu) == offsetof(struct profile_thread_record, pu),
