@@ -82,12 +82,24 @@ bool probe_sets_insert(struct sets *sets, struct partition *partition, double sh
     return true;
 }
 
-void probe_sets_drop(struct sets *sets, size_t index)
+static void drop_level(struct sets *sets, size_t index)
 {
     probe_partition_free(&sets->levels[index].partition);
     sets->count--;
     memmove(&sets->levels[index], &sets->levels[index + 1],
             (sets->count - index) * sizeof *sets->levels);
+}
+
+void probe_sets_drop_parts(struct sets *sets, const struct partition *of)
+{
+    const size_t largest = probe_partition_largest(of);
+    for (size_t i = sets->count; i > 0; i--) {
+        const struct partition *level = &sets->levels[i - 1].partition;
+        if (level->count > of->count && probe_partition_refines(level, of) &&
+            probe_partition_largest(level) == largest) {
+            drop_level(sets, i - 1);
+        }
+    }
 }
 
 /* A few threads of cores may be known by their pair, or be the only ones that are declared; then
@@ -385,7 +397,7 @@ static int prune(struct sets *sets)
         bool shadow = false;
         TRY(sets->levels[i].loose ? 0 : is_shadow(sets, &sets->levels[i], &shadow));
         if (shadow && !probe_late(sets->probe)) {
-            probe_sets_drop(sets, i);
+            drop_level(sets, i);
         } else {
             i++;
         }

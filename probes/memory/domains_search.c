@@ -409,27 +409,12 @@ static int keep_groups(struct partition *of, const double *shares)
     return probe_partition_dissolve(of, keep);
 }
 
-/* Levels inside of the new one with groups as large as its own: some of its groups, which pairs
- * showed. */
-static void drop_parts(struct sets *sets, const struct partition *of)
-{
-    const size_t largest = probe_partition_largest(of);
-    for (size_t i = sets->count; i > 0; i--) {
-        const struct partition *level = &sets->levels[i - 1].partition;
-        if (level->count > of->count && probe_partition_refines(level, of) &&
-            probe_partition_largest(level) == largest) {
-            probe_sets_drop(sets, i - 1);
-        }
-    }
-}
-
 static int accept(struct sets *sets, const struct partition *of, const double *shares,
                   uint32_t least)
 {
     FREED_BY(probe_partition_free) struct partition groups = {0};
     TRY(probe_partition_copy(of, &groups));
-    /* Where a level lies inside all groups stay: one large one would stand beside the small ones
-     * inside of the others as their like. */
+    /* Where a level lies inside all groups stay: a large one would look like a small one. */
     if (probe_sets_inner_of(sets, of) == &sets->cores) {
         TRY(keep_groups(&groups, shares));
     }
@@ -438,7 +423,7 @@ static int accept(struct sets *sets, const struct partition *of, const double *s
     }
     const struct partition kept = groups;
     if (probe_sets_insert(sets, &groups, shares[least])) {
-        drop_parts(sets, &kept);
+        probe_sets_drop_parts(sets, &kept);
     }
     return 0;
 }

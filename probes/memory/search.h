@@ -42,7 +42,9 @@ const struct partition *probe_sets_inner_of(const struct sets *sets, const struc
 const struct partition *probe_sets_outer_of(const struct sets *sets, const struct partition *of);
 /* The partition becomes a level and is empty then; false: it is one already, or lies across one. */
 bool probe_sets_insert(struct sets *sets, struct partition *partition, double share);
-void probe_sets_drop(struct sets *sets, size_t index);
+/* Levels inside of that one with groups as large as its own go: some of its groups, which pairs
+ * showed. */
+void probe_sets_drop_parts(struct sets *sets, const struct partition *of);
 /* Two PUs that get together what one gets alone are threads of one core: one of them works from now
  * on. 0 or -ENOMEM. */
 int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double share_of_two);
