@@ -36,8 +36,7 @@
  *   no layer    A pair that no layer lists has MaxLatency.
  *
  * A `taken` PU is one that another program holds: it counts as chosen before the first worker. */
-#ifndef SERVET_MAPPER_MAP_H
-#define SERVET_MAPPER_MAP_H
+#pragma once
 
 #include "profile/model.h"
 
@@ -132,5 +131,3 @@ struct map_node_view {
 };
 const struct servet_profile *map_one_node(const struct profile_class *node_class,
                                           struct map_node_view *view);
-
-#endif

@@ -20,8 +20,7 @@
  *   -EIO      a helper process of the backend failed
  * PUs are OS indices. An operation on several PUs keeps all of them busy until the last one has its
  * figure. */
-#ifndef SERVET_PROBES_MACHINE_H
-#define SERVET_PROBES_MACHINE_H
+#pragma once
 
 #include <signal.h>
 
@@ -300,5 +299,3 @@ bool probe_machine_was_busy(const struct machine *machine);
 
 /* One sentence for the errors above. */
 const char *probe_machine_strerror(int error);
-
-#endif

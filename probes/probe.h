@@ -3,8 +3,7 @@
  * Every probe: 0 and its result, or -errno (machine.h) with one line in `error`. A probe does not
  * depend on profiles on disk, on terminals or on other probes; servet-probe puts the results
  * together (result.c). */
-#ifndef SERVET_PROBES_PROBE_H
-#define SERVET_PROBES_PROBE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -155,5 +154,3 @@ int probe_note(struct profile_quality *quality, const char *note);
 
 /* Sets the flag, and notes it of `what` ("pairs not measured"). 0 or -ENOMEM. */
 int probe_note_beside_others(struct profile_quality *quality, const char *what);
-
-#endif

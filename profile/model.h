@@ -25,8 +25,7 @@
  *
  * Every array is owned by the profile and freed by profile_free(). Numbers not known are 0 unless
  * said otherwise. */
-#ifndef SERVET_PROFILE_MODEL_H
-#define SERVET_PROFILE_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -482,5 +481,3 @@ int profile_hostlist_name(const char *list, uint32_t index, char *name, size_t s
 /* Position of `name` in the list, or -1. Compares the whole name and, where that differs, both up
  * to the first dot. */
 int64_t profile_hostlist_find(const char *list, const char *name);
-
-#endif

@@ -1,8 +1,7 @@
 /* Questions that a profile answers: who shares what, how much, how fast. PU numbers are those of
  * the whole machine (model.h). Nothing here allocates or fails: what is not known is 0, false or
  * -1. */
-#ifndef SERVET_PROFILE_QUERY_H
-#define SERVET_PROFILE_QUERY_H
+#pragma once
 
 #include "profile/model.h"
 
@@ -126,5 +125,3 @@ double profile_memory_bandwidth(const struct profile_memory *memory,
  * profile. */
 bool profile_bsp_at(const struct servet_profile *profile, const char *backend, uint32_t processors,
                     struct profile_bsp *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Early returns: TRY() passes an error on; FREED and FREED_BY() give a variable's memory back where
  * its scope ends, whichever return that is, unless TAKE() hands it on. */
-#ifndef SERVET_PROFILE_SCOPE_H
-#define SERVET_PROFILE_SCOPE_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,5 +34,3 @@ static inline void profile_free_at(const void *pointer)
 #define FREED FREED_BY(profile_free_at)
 /* … or of a struct, with the function that gives back what it owns. */
 #define FREED_BY(function) __attribute__((cleanup(function), unused)) /* its scope uses it */
-
-#endif

@@ -5,8 +5,7 @@
  * which is the order that every tie in this project is broken by.
  *
  * Text form: the kernel's cpulist, "0-3,8,10-11" (see cpuset(7), FORMATS). The empty set is "". */
-#ifndef SERVET_PROFILE_SET_H
-#define SERVET_PROFILE_SET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ int profile_set_intersect(const struct profile_set *a, const struct profile_set 
                           struct profile_set *out);
 int profile_set_union(const struct profile_set *a, const struct profile_set *b,
                       struct profile_set *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Tiers of memory: NUMA nodes whose memory does equally much are one. The shim, the report and
  * servet-show ask here, so that they name the same nodes. */
-#ifndef SERVET_PROFILE_TIERS_H
-#define SERVET_PROFILE_TIERS_H
+#pragma once
 
 #include "profile/base/mask.h"
 #include "profile/model.h"
@@ -45,5 +44,3 @@ bool profile_tiers_dealt(const struct profile_tiers *tiers, const uint32_t *weig
 
 /* "fast", "capacity", or "" of a tier between, and where there is one tier. */
 const char *profile_tier_word(const struct profile_tiers *tiers, uint32_t tier);
-
-#endif

@@ -1,8 +1,7 @@
 /* The parts of servet-show: a profile as a page, its pictures and maps, the difference of two
  * profiles, and the threads of a running program. Its output in words is in profile/text. Where
  * memory is short, each ends the command (cli_needed()). */
-#ifndef SERVET_REPORT_REPORT_H
-#define SERVET_REPORT_REPORT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -137,5 +136,3 @@ bool report_table(FILE *out, const char *id, const char *caption, struct table *
 
 /* The part that shows the machine as boxes, and where workers would go. */
 void report_html_topology(const struct report *report, FILE *out);
-
-#endif

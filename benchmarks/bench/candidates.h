@@ -1,7 +1,6 @@
 /* Which ranks, threads and placements are worth a run: what servet-map --suggest proposes from the
  * profile, and its neighbours. */
-#ifndef SERVET_BENCHMARKS_BENCH_CANDIDATES_H
-#define SERVET_BENCHMARKS_BENCH_CANDIDATES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ int bench_candidates(const struct servet_profile *node, const struct profile_set
 
 /* Asks less of the user: the system's own placement first, then fewer ranks, then fewer threads. */
 bool bench_candidate_simpler(const struct pin_tuned *a, const struct pin_tuned *b);
-
-#endif

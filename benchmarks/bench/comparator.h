@@ -1,6 +1,5 @@
 /* The ways to place a program that are compared. */
-#ifndef SERVET_BENCHMARKS_BENCH_COMPARATOR_H
-#define SERVET_BENCHMARKS_BENCH_COMPARATOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ char *bench_comparator_obstacle(const struct comparator *comparator, const struc
  * bench_words_free() both. */
 void bench_comparator_command(const struct comparator *comparator, const struct program *program,
                               const char *tool, struct words *argv, struct words *environment);
-
-#endif

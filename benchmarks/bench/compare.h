@@ -1,7 +1,6 @@
 /* Programs under all comparators: measured, printed, kept, and where servet is slower, looked at
  * again. */
-#ifndef SERVET_BENCHMARKS_BENCH_COMPARE_H
-#define SERVET_BENCHMARKS_BENCH_COMPARE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -39,5 +38,3 @@ void bench_compare_program(const struct request *request, char **argv, struct re
 
 /* How many programs servet is slower on than the best of the others, and why, one line each. */
 void bench_compare_exceptions(const struct results *results);
-
-#endif

@@ -1,8 +1,7 @@
 /* Which MPI a program is linked with, and the launcher that belongs to it: under another MPI's
  * launcher every rank starts as a program of its own, and N of them are measured as one of N
  * ranks. */
-#ifndef SERVET_BENCHMARKS_BENCH_LAUNCHER_H
-#define SERVET_BENCHMARKS_BENCH_LAUNCHER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ void bench_linked_with(const char *path, struct bench_linked *out);
  * *out. 0; -ENOENT: there is none; -EINVAL: $SERVET_BENCH_MPIRUN is another MPI's. */
 int bench_launcher(const struct bench_linked *linked, enum bench_mpi *kind, char **out,
                    struct servet_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* The user's line of the tuner: where the program is in it, what it fixes itself, and the same line
  * with other numbers. */
-#ifndef SERVET_BENCHMARKS_BENCH_LINE_H
-#define SERVET_BENCHMARKS_BENCH_LINE_H
+#pragma once
 
 #include "benchmarks/bench/run.h"
 #include "preload/command/tuned.h"
@@ -25,5 +24,3 @@ void bench_line_build(const struct bench_line *line, const struct pin_tuned *wit
 /* The same as a text for a shell, a new string. */
 char *bench_line_text(const struct bench_line *line, const struct pin_tuned *with,
                       const char *servet_pin);
-
-#endif

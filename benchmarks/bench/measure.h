@@ -1,6 +1,5 @@
 /* One program under every comparator, interleaved: A B C A B C … */
-#ifndef SERVET_BENCHMARKS_BENCH_MEASURE_H
-#define SERVET_BENCHMARKS_BENCH_MEASURE_H
+#pragma once
 
 #include <regex.h>
 
@@ -64,5 +63,3 @@ void bench_measure_free(struct comparison *comparison);
 /* The best of the series whose name does (`ours`) or does not begin with "servet-"; NULL when there
  * is none. */
 const struct series *bench_measure_best(const struct comparison *comparison, bool ours);
-
-#endif

@@ -1,6 +1,5 @@
 /* Programs to compare: NPB binaries of the user, and our kernels. */
-#ifndef SERVET_BENCHMARKS_BENCH_PROGRAMS_H
-#define SERVET_BENCHMARKS_BENCH_PROGRAMS_H
+#pragma once
 
 #include "benchmarks/bench/comparator.h"
 
@@ -30,5 +29,3 @@ void bench_kernels(size_t threads, size_t most, struct programs *out);
 
 /* The line that our kernels print. */
 #define BENCH_KERNEL_METRIC "^time +([0-9.]+) s$"
-
-#endif

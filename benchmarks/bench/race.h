@@ -4,8 +4,7 @@
  * After the first round the better half stays, after the third a quarter, until the sixth. The time
  * that is left goes to all whose intervals still overlap the best's, those that went among them.
  * The first candidate is what the others are compared with: it stays until the sixth round. */
-#ifndef SERVET_BENCHMARKS_BENCH_RACE_H
-#define SERVET_BENCHMARKS_BENCH_RACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ bool bench_race_equal(const struct race *race, size_t candidate);
  * lie apart: then the simplest of those that are, and that nothing tells from the best. SIZE_MAX:
  * none has a value. */
 size_t bench_race_choice(const struct race *race);
-
-#endif

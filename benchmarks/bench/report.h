@@ -1,6 +1,5 @@
 /* Comparisons as a table, as JSON, and as a plot. */
-#ifndef SERVET_BENCHMARKS_BENCH_REPORT_H
-#define SERVET_BENCHMARKS_BENCH_REPORT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -41,5 +40,3 @@ json_t *bench_json_machine(void);
 
 /* Writes ratios to the first comparator with their intervals as SVG. Fails by cli_fail(). */
 void bench_plot_ratios(const char *path, const struct comparison *comparisons, size_t count);
-
-#endif

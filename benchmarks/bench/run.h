@@ -1,7 +1,6 @@
 /* Command lines, and running them: how long one took and what it printed. Memory that is not there
  * ends the command. */
-#ifndef SERVET_BENCHMARKS_BENCH_RUN_H
-#define SERVET_BENCHMARKS_BENCH_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void bench_run_free(struct bench_run *run);
 void bench_run_hold_signals(void);
 /* The signal that came; 0: none. */
 int bench_run_interrupted(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * GSL has medians and random numbers, but no bootstrap, and its licence (GPL 3) would become that
  * of a command that links it; what is needed of it is this file. */
-#ifndef SERVET_BENCHMARKS_BENCH_STATISTICS_H
-#define SERVET_BENCHMARKS_BENCH_STATISTICS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ double bench_statistics_ratio(const double *a, size_t count, const double *b, si
 /* The middle one of count > 0 values, or the mean of both, with the interval by the same
  * bootstrap. */
 double bench_statistics_median(const double *values, size_t count, struct interval *interval);
-
-#endif

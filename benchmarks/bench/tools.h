@@ -1,6 +1,5 @@
 /* Where the programs are that servet-bench runs, and memory that is there. */
-#ifndef SERVET_BENCHMARKS_BENCH_TOOLS_H
-#define SERVET_BENCHMARKS_BENCH_TOOLS_H
+#pragma once
 
 #include <regex.h>
 #include <stdbool.h>
@@ -32,5 +31,3 @@ struct bench_quota {
     char text[40];
 };
 struct bench_quota bench_tools_quota(void);
-
-#endif

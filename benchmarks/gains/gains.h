@@ -1,6 +1,5 @@
 /* Situations and ways of gains, which runs them and makes a table of what it ran. */
-#ifndef SERVET_BENCHMARKS_PRELOAD_GAINS_H
-#define SERVET_BENCHMARKS_PRELOAD_GAINS_H
+#pragma once
 
 #define GAINS_SITUATIONS 7
 #define GAINS_WAYS 3
@@ -20,5 +19,3 @@ extern const char *const bench_gains_ways[GAINS_WAYS];
 /* Prints a row for each situation, from the lines of a file. The exit status: 2, with one line on
  * stderr, where a line is none of gains. */
 int bench_gains_table(const char *path);
-
-#endif

@@ -5,8 +5,7 @@
  * Each kernel checks its result and says CHECK PASSED, and what was checked.
  *
  * Exit status: 0 verified, 1 not, 2 bad usage. */
-#ifndef SERVET_BENCHMARKS_KERNEL_H
-#define SERVET_BENCHMARKS_KERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ void *kernel_memory(size_t count, size_t bytes_each);
 
 /* Index of the class in tables: S 0, W 1, A 2, B 3. */
 size_t kernel_class_index(char problem);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * All ranks make the same calls in the same order. A failing MPI call ends the program
  * (MPI_ERRORS_ARE_FATAL). */
-#ifndef SERVET_BENCHMARKS_PAR_H
-#define SERVET_BENCHMARKS_PAR_H
+#pragma once
 
 #include <stddef.h>
 
@@ -57,5 +56,3 @@ static inline void par_share(size_t total, size_t rank, size_t *first, size_t *c
     *first = rank * each + (rank < rest ? rank : rest);
     *count = each + (rank < rest ? 1 : 0);
 }
-
-#endif

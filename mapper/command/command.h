@@ -1,6 +1,5 @@
 /* The interface of mapper/command/ to its own files and to the rest of the room. */
-#ifndef SERVET_MAPPER_COMMAND_COMMAND_H
-#define SERVET_MAPPER_COMMAND_COMMAND_H
+#pragma once
 
 #include <argp.h>
 #include <jansson.h>
@@ -120,5 +119,3 @@ void map_suggest_table(FILE *out, const struct servet_profile *profile,
 /* The places of all nodes that are worth having, an array to be freed. */
 uint32_t *map_worth_places(const struct servet_profile *profile, const struct profile_set *allowed,
                            size_t *count);
-
-#endif

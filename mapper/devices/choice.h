@@ -1,6 +1,5 @@
 /* What the files of this folder share: the choice that is being made. */
-#ifndef SERVET_MAPPER_DEVICES_CHOICE_H
-#define SERVET_MAPPER_DEVICES_CHOICE_H
+#pragma once
 
 #include "mapper/devices/devices.h"
 #include "mapper/worth/worth.h"
@@ -60,5 +59,3 @@ int map_choose_nics(struct map_choice *c, struct servet_error *error);
 
 /* The answer. 0 or -ENOMEM. */
 int map_choice_devices(const struct map_choice *c, struct map_devices *out);
-
-#endif

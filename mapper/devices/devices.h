@@ -15,8 +15,7 @@
  * A GPU whose PUs may not be used (a cpuset left them out) is used only when each of the others
  * has a rank. Network cards move no rank: each rank gets the nearest one, of several equally near
  * the one with fewest ranks, and cards that are left go to ranks near them. */
-#ifndef SERVET_MAPPER_DEVICES_DEVICES_H
-#define SERVET_MAPPER_DEVICES_DEVICES_H
+#pragma once
 
 #include "mapper/map.h"
 
@@ -47,5 +46,3 @@ struct map_devices {
 int map_devices(const struct servet_profile *profile, const struct map_device_request *request,
                 uint32_t *pus, struct map_devices *out, struct servet_error *error);
 void map_devices_free(struct map_devices *devices);
-
-#endif

@@ -1,7 +1,6 @@
 /* Hybrid programs: dividing a machine among ranks, top down (split.c), and the threads of a rank in
  * its region (region.c). */
-#ifndef SERVET_MAPPER_DOMAINS_DOMAINS_H
-#define SERVET_MAPPER_DOMAINS_DOMAINS_H
+#pragma once
 
 #include "mapper/weights/weights.h"
 
@@ -125,5 +124,3 @@ uint64_t map_machine_crowd(const struct map_machine *m, const uint32_t *items, c
 
 /* Into `out`, whose `most` has room for the families of the class; NULL: they are not asked for. */
 void map_machine_sharing(const struct map_machine *m, struct map_sharing *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* The interface of mapper/formats/ to its own files and to the rest of the room. Commands alone
  * link it: where memory is short, they end. */
-#ifndef SERVET_MAPPER_FORMATS_FORMATS_H
-#define SERVET_MAPPER_FORMATS_FORMATS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -111,5 +110,3 @@ int map_format_print(FILE *out, const struct map_format *format, const struct ma
  * MAP_FORMAT_EACH_NODE, with a newline. */
 void map_print_words(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      size_t begin, size_t end);
-
-#endif

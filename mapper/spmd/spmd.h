@@ -1,6 +1,5 @@
 /* The interface of mapper/spmd/ to its own files and to the rest of the room. */
-#ifndef SERVET_MAPPER_SPMD_SPMD_H
-#define SERVET_MAPPER_SPMD_SPMD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -227,5 +226,3 @@ void spmd_plan_save(const struct spmd_planner *planner, const struct spmd_times 
  * PUs, which their caches hold, and 6.7 ns in tiles of 1000 x 1000.
  * Ends the program with one line when the application does not run; no file is left. */
 void spmd_characterise(struct spmd_planner *planner);
-
-#endif

@@ -1,6 +1,5 @@
 /* The interface of mapper/traffic/ to its own files and to the rest of the room. */
-#ifndef SERVET_MAPPER_TRAFFIC_TRAFFIC_H
-#define SERVET_MAPPER_TRAFFIC_TRAFFIC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -63,5 +62,3 @@ int map_place_ranks(struct map_view *view, const struct map_matrix *matrix, cons
 
 /* One way, seconds; where latencies are not known, layers times bytes: a weight, no time. */
 double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* The interface of mapper/weights/ to its own files and to the rest of the room. */
-#ifndef SERVET_MAPPER_WEIGHTS_WEIGHTS_H
-#define SERVET_MAPPER_WEIGHTS_WEIGHTS_H
+#pragma once
 
 #include <errno.h>
 #include <stddef.h>
@@ -296,5 +295,3 @@ int map_order_workers(struct map_view *view, uint32_t *leaves, size_t count);
  * not be used any more. Nothing changes where no group has: the other kinds then join, or every
  * core gets a worker before any a second one. 0 or -ENOMEM. */
 int map_order_limit(struct map_view *view, struct map_slots *slots, size_t workers);
-
-#endif

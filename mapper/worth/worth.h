@@ -1,7 +1,6 @@
 /* Prediction from the profile: the bandwidth and cache of each worker of a placement, and how many
  * workers are worth having. */
-#ifndef SERVET_MAPPER_WORTH_WORTH_H
-#define SERVET_MAPPER_WORTH_WORTH_H
+#pragma once
 
 #include "mapper/weights/weights.h"
 
@@ -167,5 +166,3 @@ void map_suggest(const struct servet_profile *profile, const struct map_suggest_
 /* The line that starts it. */
 void map_suggest_launch(const struct map_suggestions *of, const struct map_suggestion *suggestion,
                         char *text, size_t size);
-
-#endif

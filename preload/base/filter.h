@@ -1,6 +1,5 @@
 /* A filter of system calls (seccomp) that was there before the program. */
-#ifndef SERVET_PRELOAD_BASE_FILTER_H
-#define SERVET_PRELOAD_BASE_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ bool pin_filter_is_there(void);
 /* True: there is none, or it kills for no call that placing takes. `*line`: for none that a line on
  * stderr takes. */
 bool pin_filter_spares_us(bool *line);
-
-#endif

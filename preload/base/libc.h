@@ -5,8 +5,7 @@
  * before the first thread is made, and later calls look nothing up. Functions that we call where a
  * thread may have little stack are among them: the loader takes 2 KiB and more to find one at its
  * first call. */
-#ifndef SERVET_PRELOAD_BASE_LIBC_H
-#define SERVET_PRELOAD_BASE_LIBC_H
+#pragma once
 
 #include <features.h>
 
@@ -51,5 +50,3 @@ void *pin_libc_function(enum pin_libc number);
 
 /* Finds all of them, once; called where a thread is about to be made, without a lock of ours. */
 void pin_libc_find_all(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* The next definition of a name after ours, for what takes the place of a function of libc's or of
  * an MPI library's (shim.map and trace.map list the same names). */
-#ifndef SERVET_PRELOAD_BASE_NEXT_H
-#define SERVET_PRELOAD_BASE_NEXT_H
+#pragma once
 
 #define PIN_EXPORT __attribute__((visibility("default")))
 
@@ -26,5 +25,3 @@ void *pin_next(const char *name);
 /* The same for a variable. A program that names it holds the only copy that counts (a copy
  * relocation), so the search begins with the program. */
 void *pin_next_variable(const char *name);
-
-#endif

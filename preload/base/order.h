@@ -2,8 +2,7 @@
  * libservet_follow.so: a later one while it has an earlier one, never the other way round. Debug
  * builds, builds with sanitizers and some tests check it, and that the lock is had where it is
  * needed; each library checks its own. */
-#ifndef SERVET_PRELOAD_BASE_ORDER_H
-#define SERVET_PRELOAD_BASE_ORDER_H
+#pragma once
 
 #include <pthread.h>
 
@@ -44,5 +43,3 @@ static inline void pin_order_unlock(enum pin_order it, pthread_mutex_t *lock)
     pthread_mutex_unlock(lock);
     PIN_GIVES(it);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Its position among the threads does not tell: Open MPI starts two threads of its own before any
  * OpenMP worker, MPICH one, a singleton none. */
-#ifndef SERVET_PRELOAD_BASE_OWNER_H
-#define SERVET_PRELOAD_BASE_OWNER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ bool pin_owner_program_is_managed(void);
 
 /* Is an OpenMP runtime among the loaded DSOs? */
 bool pin_owner_runtime_loaded(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Memory and stacks of the shim's own: the program's malloc and its threads' stacks may be too
  * small, or not there yet. */
-#ifndef SERVET_PRELOAD_BASE_PAGES_H
-#define SERVET_PRELOAD_BASE_PAGES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ void pin_pages_start(void);
  * one that the program has made for a coroutine. 0 or -ENOMEM, and it has not been called. Keeps
  * errno. */
 int pin_pages_with_stack(void (*work)(void));
-
-#endif

@@ -1,7 +1,6 @@
 /* The steps of servet-pin, each with a file of its own, and what they hand on. A step that finds
  * bad usage ends the command. */
-#ifndef SERVET_PRELOAD_COMMAND_COMMAND_H
-#define SERVET_PRELOAD_COMMAND_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -66,5 +65,3 @@ bool pin_command_find_program(const struct pin_command *command, char *path, siz
  * line on stderr), nothing is changed: the program runs under the shim alone. Returns why not;
  * NULL: reported, or nothing to report. */
 const char *pin_command_place(struct pin_command *command);
-
-#endif

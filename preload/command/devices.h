@@ -1,6 +1,5 @@
 /* servet-pin --gpus and --nics: the devices of the rank that this process becomes. */
-#ifndef SERVET_PRELOAD_COMMAND_DEVICES_H
-#define SERVET_PRELOAD_COMMAND_DEVICES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ int pin_given_read(const struct profile_class *of, const char *root,
                    const struct pin_launcher *launcher, struct pin_given *out,
                    struct servet_error *error);
 void pin_given_free(struct pin_given *given);
-
-#endif

@@ -6,8 +6,7 @@
  * is that of the program's file, HASH one of its arguments as they were given, {threads} among
  * them. The program's folder is not in it: a program that was built anew somewhere else is as
  * fast. */
-#ifndef SERVET_PRELOAD_COMMAND_TUNED_H
-#define SERVET_PRELOAD_COMMAND_TUNED_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -82,5 +81,3 @@ int pin_tuned_read_search(const char *path, const char *signature, struct pin_tu
 bool pin_tuned_is_open(const char *word);
 /* The word with the numbers in their places, a new string. NULL: no memory. */
 char *pin_tuned_fill(const char *word, const struct pin_tuned *with);
-
-#endif

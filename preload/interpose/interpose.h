@@ -1,6 +1,5 @@
 /* Shared by the interposers. */
-#ifndef SERVET_PRELOAD_INTERPOSE_INTERPOSE_H
-#define SERVET_PRELOAD_INTERPOSE_INTERPOSE_H
+#pragma once
 
 #include <errno.h>
 #include <pthread.h>
@@ -30,5 +29,3 @@
 int pin_pthread_getaffinity(pthread_t thread, size_t size, cpu_set_t *set, const void *caller);
 int pin_pthread_setaffinity(pthread_t thread, size_t size, const cpu_set_t *set,
                             const void *caller);
-
-#endif

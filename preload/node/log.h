@@ -1,6 +1,5 @@
 /* Output of the shim and the tracer: lines on stderr, and small files. */
-#ifndef SERVET_PRELOAD_NODE_LOG_H
-#define SERVET_PRELOAD_NODE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ void pin_record(const char *where, bool verbose, const char *sentence,
 /* Reads at most `size` - 1 bytes of a regular file of the calling user that no other user can write
  * to, not through a link in its last part. 0; -EPERM: another user's; -EFBIG; -errno. */
 int pin_file_get_own(const char *path, char *text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* PUs that idle, PUs that other processes keep busy, and threads of other processes that work on
  * given PUs. */
-#ifndef SERVET_PRELOAD_NODE_NEIGHBOURS_H
-#define SERVET_PRELOAD_NODE_NEIGHBOURS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ struct pin_neighbours {
 /* Those on `pus` at this moment. `launcher`: of this rank's job, 0: none. */
 void pin_neighbours_find(const struct profile_mask *pus, pid_t launcher,
                          struct pin_neighbours *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* The registry: which job holds which PUs of this node. It keeps two unrelated programs from both
  * starting on core 0. */
-#ifndef SERVET_PRELOAD_NODE_REGISTRY_H
-#define SERVET_PRELOAD_NODE_REGISTRY_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -79,5 +78,3 @@ bool pin_registry_begin_turn(struct pin_registry *registry, const struct profile
                              bool together, struct profile_mask *taken);
 void pin_registry_end_turn(struct pin_registry *registry);
 void pin_registry_publish(struct pin_registry *registry, const struct profile_mask *taken);
-
-#endif

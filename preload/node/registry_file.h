@@ -1,6 +1,5 @@
 /* The file that the registry's locks are on. */
-#ifndef SERVET_PRELOAD_NODE_REGISTRY_FILE_H
-#define SERVET_PRELOAD_NODE_REGISTRY_FILE_H
+#pragma once
 
 #include <fcntl.h>
 
@@ -29,5 +28,3 @@ void pin_registry_end(struct pin_file file);
 
 /* Keeps what the program before this one had kept `over_exec`. */
 void pin_registry_adopt(struct pin_registry *registry);
-
-#endif

@@ -7,8 +7,7 @@
  * batch system, a script with taskset or numactl. It is the rank's own then, shared with those that
  * have the same one, and to these the rank is as to other jobs. By whom plays no part, but
  * for one: a launcher that binds each rank by its own default has made no choice. */
-#ifndef SERVET_PRELOAD_PLACE_LAUNCHER_H
-#define SERVET_PRELOAD_PLACE_LAUNCHER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ int pin_launcher_format(const struct pin_launcher *launcher, char *out, size_t s
  * tells. */
 bool pin_launcher_oversubscribed(const struct pin_launcher *launcher,
                                  const struct profile_mask *start);
-
-#endif

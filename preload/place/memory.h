@@ -11,8 +11,7 @@
  *
  * A policy belongs to the thread that sets it and is inherited by the threads it makes; the caller
  * is therefore the main thread in MPI_Init, or whoever makes the first worker. */
-#ifndef SERVET_PRELOAD_PLACE_MEMORY_H
-#define SERVET_PRELOAD_PLACE_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ uint64_t pin_memory_peak(void);
 
 /* With SERVET_VERBOSE, at the end: the process had more than its share. */
 void pin_memory_say_peak(const struct pin_options *options, const struct pin_memory *memory);
-
-#endif

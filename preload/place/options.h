@@ -1,8 +1,7 @@
 /* Every SERVET_* variable that the shim and servet-pin know, in one table: the only reader of these
  * variables, and what `servet-pin --help`, `servet-pin --variables` and the tables of the README
  * and the man page are printed from. */
-#ifndef SERVET_PRELOAD_PLACE_OPTIONS_H
-#define SERVET_PRELOAD_PLACE_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ bool pin_options_privileged(void);
 const char *pin_environment(const char *name);
 /* Is it there, and not empty? */
 bool pin_is_set(const char *name);
-
-#endif

@@ -8,8 +8,7 @@
  * they count as the user's again. They go where a mask is narrowed behind
  * servet-pin, which is right.
  */
-#ifndef SERVET_PRELOAD_PLACE_PLACES_H
-#define SERVET_PRELOAD_PLACE_PLACES_H
+#pragma once
 
 #include "preload/place/launcher.h"
 #include "preload/place/plan.h"
@@ -34,5 +33,3 @@ size_t pin_places_order(uint32_t *out, size_t room);
 /* Takes what was exported from the environment if this process, which becomes another program, has
  * another mask by now. Allocates nothing and takes no lock. */
 void pin_places_drop(const struct profile_mask *mask);
-
-#endif

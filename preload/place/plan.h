@@ -6,8 +6,7 @@
  * each rank has its region of T PUs (map_domains); otherwise rank r of L has each L-th PU of the
  * order from the r-th on, so that the first L are the ranks' main threads as `servet-map -n L`
  * orders them. */
-#ifndef SERVET_PRELOAD_PLACE_PLAN_H
-#define SERVET_PRELOAD_PLACE_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ int pin_profile_read(const struct pin_options *options, const struct pin_launche
 int pin_plan_make(const struct pin_plan_request *request, struct pin_plan *out);
 
 void pin_plan_free(struct pin_plan *plan);
-
-#endif

@@ -14,8 +14,7 @@
  *           waits in most programs with one pool and is not counted; with several pools it works.
  *
  * The lock of the process guards all of it. */
-#ifndef SERVET_PRELOAD_PLACE_POOLS_H
-#define SERVET_PRELOAD_PLACE_POOLS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -163,5 +162,3 @@ void pin_pools_end(struct pin_pools *pools, struct pin_thread *thread, bool was_
 /* Gives the thread (NULL: the main thread) the place of `pu`, if no thread of this process has it
  * and no other job; PIN_LEFT: takes its place from it. False: nothing was changed. */
 bool pin_pools_move(struct pin_pools *pools, struct pin_thread *thread, int32_t pu);
-
-#endif

@@ -3,8 +3,7 @@
  * One small file for each path of an executable in $XDG_CACHE_HOME/servet/auto (or
  * ~/.cache/servet/auto). It counts only for the same build: the same size and time of modification.
  * An interpreter's scripts share its entry. */
-#ifndef SERVET_PRELOAD_PLACE_PRIORITY_CACHE_H
-#define SERVET_PRELOAD_PLACE_PRIORITY_CACHE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ int pin_priority_cache_file(const char *path, char file[PATH_MAX],
  * did, and `out` is what is remembered. */
 bool pin_priority_cache_apply(struct pin_options *options, const char *path,
                               struct pin_priority_cache *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* The process that the shim lives in: what the environment asks for, the mask it was started with,
  * its plan and its pools, the main thread's place, and the mask that each thread's queries
  * return. */
-#ifndef SERVET_PRELOAD_PLACE_PROCESS_H
-#define SERVET_PRELOAD_PLACE_PROCESS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -232,5 +231,3 @@ void pin_process_repin_thread(void);
 /* The mask of the calling thread as it would be without the shim, if we have pinned it to one PU,
  * else NULL. */
 const struct profile_mask *pin_process_view(void);
-
-#endif

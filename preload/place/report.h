@@ -4,8 +4,7 @@
  *
  * Without SERVET_REPORT nothing is kept. A process that ends by _exit(), exec or a signal reports
  * nothing. */
-#ifndef SERVET_PRELOAD_PLACE_REPORT_H
-#define SERVET_PRELOAD_PLACE_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ void pin_check_write(const struct pin_worker *workers, size_t count);
 
 /* In the child of a fork. */
 void pin_check_reset(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* The watch: a thread of ours that looks whether placed threads wait for their PU, and moves
  * them. */
-#ifndef SERVET_PRELOAD_PLACE_WATCH_H
-#define SERVET_PRELOAD_PLACE_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ bool pin_watch_stop(void);
 void pin_watch_forget(void);
 /* Its line of SERVET_REPORT, if it has done something. */
 void pin_watch_report(const char *where);
-
-#endif

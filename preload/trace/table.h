@@ -1,6 +1,5 @@
 /* The MPI calls that the tracer takes the place of, one row each. */
-#ifndef SERVET_PRELOAD_TRACE_TABLE_H
-#define SERVET_PRELOAD_TRACE_TABLE_H
+#pragma once
 
 /* Columns: the blocking function, the nonblocking one, the number of arguments of each; direction
  * and form, see calls.c; then where in the list of arguments, from 0 and NO where there is none,
@@ -75,5 +74,3 @@
     ROW(Win_lock_all, Win_unlock_all, 2, 1)                                                        \
     ROW(Win_flush, Win_flush_all, 2, 1)                                                            \
     ROW(Win_flush_local, Win_flush_local_all, 2, 1)
-
-#endif

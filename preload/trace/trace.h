@@ -1,7 +1,6 @@
 /* The tracer: counts of messages between ranks, the files that they are written to, and the
  * verdict. */
-#ifndef SERVET_PRELOAD_TRACE_TRACE_H
-#define SERVET_PRELOAD_TRACE_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -319,5 +318,3 @@ void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t no
 
 /* The calling rank's line of SERVET_REPORT. */
 void pin_trace_report_rank(void);
-
-#endif

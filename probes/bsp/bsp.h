@@ -1,6 +1,5 @@
 /* BSP parameters: the machine, its supersteps, the fit of g and l, runs and results. */
-#ifndef SERVET_PROBES_BSP_BSP_H
-#define SERVET_PROBES_BSP_BSP_H
+#pragma once
 
 #include <argp.h>
 
@@ -201,5 +200,3 @@ void probe_bsp_keep(const char *path, struct servet_profile *profile);
 int probe_bsp_run(const struct bsp_options *options, struct machine *machine, uint64_t seed,
                   struct progress *progress, struct servet_profile *profile,
                   struct servet_error *error);
-
-#endif

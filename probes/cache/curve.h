@@ -5,8 +5,7 @@
  * only slows down and seldom lasts. The fastest sample of a place counts, and the mean of the
  * places. The curve is the isotonic regression of the points: a larger cycle takes no less time. It
  * is the regression of the fit (fit.h), which fits such curves: one idea in two files. */
-#ifndef SERVET_PROBES_CACHE_CURVE_H
-#define SERVET_PROBES_CACHE_CURVE_H
+#pragma once
 
 #include "probes/machine.h"
 
@@ -82,5 +81,3 @@ double probe_cache_point_share(const struct cache_curve *curve, size_t i);
 /* Makes `values` non-decreasing: the isotonic regression (pool adjacent violators) of their
  * logarithms, by `weights` (NULL: all alike). 0 or -ENOMEM. */
 int probe_cache_isotonic(double *values, const double *weights, size_t count);
-
-#endif

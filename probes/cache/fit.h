@@ -17,8 +17,7 @@
  * The answer: the posterior of each level over the candidates' sizes, summed over all shapes. The
  * reported size is the likeliest between the quartiles, the interval holds most of the posterior
  * (posterior.c). */
-#ifndef SERVET_PROBES_CACHE_FIT_H
-#define SERVET_PROBES_CACHE_FIT_H
+#pragma once
 
 #include "probes/cache/curve.h"
 #include "probes/cache/model.h"
@@ -109,5 +108,3 @@ double probe_cache_try(struct cache_trial *trial, const struct cache_candidate *
 /* Reports the level at `at`, which takes the candidate that is reported. 0 or -ENOMEM. */
 int probe_cache_posterior(const struct cache_terms *terms, struct cache_solution *solution,
                           size_t at, struct cache_level_fit *out);
-
-#endif

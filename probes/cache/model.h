@@ -7,8 +7,7 @@
  * follows 1 + B(NP - 1, 1 / parts), where NP = S / C * K * parts: the binomial model of the 2010
  * paper (Section III-A2), seen from one access, which is size-biased. So a share depends on S / C,
  * K, the policy and the parts alone, and is kept in tables by these. */
-#ifndef SERVET_PROBES_CACHE_MODEL_H
-#define SERVET_PROBES_CACHE_MODEL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ uint32_t probe_cache_plru_victim(uint64_t bits, uint32_t ways);
  * too small, and not as the paper has them. */
 double probe_cache_page_conflicts(uint64_t pages, uint32_t ways, size_t page_bytes,
                                   uint64_t cache_bytes);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * With a deadline every other size is measured first, then as many sweeps of all as there is time
  * for. The least that a curve takes is that first look. */
-#ifndef SERVET_PROBES_CACHE_PROBE_H
-#define SERVET_PROBES_CACHE_PROBE_H
+#pragma once
 
 #include "probes/cache/curve.h"
 #include "probes/cache/fit.h"
@@ -150,5 +149,3 @@ int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
 
 /* The line size that is declared of the first of the PU's caches that has one; 0: of none. */
 uint32_t probe_line_first(const struct machine *machine, uint32_t pu);
-
-#endif

@@ -1,7 +1,6 @@
 /* Memory: pairs and sets of PUs that collide on it, loops over it, its nodes, and copies between it
  * and devices. */
-#ifndef SERVET_PROBES_MEMORY_MEMORY_H
-#define SERVET_PROBES_MEMORY_MEMORY_H
+#pragma once
 
 #include "probes/probe.h"
 #include "profile/model.h"
@@ -101,5 +100,3 @@ bool probe_devices_are(const struct machine *machine);
 /* Needs probe->declared; without declared nodes there are no rows. */
 int probe_devices(struct probe *probe, struct probe_devices *out, struct servet_error *error);
 void probe_devices_free(struct probe_devices *result);
-
-#endif

@@ -1,7 +1,6 @@
 /* A rate of memory: the bytes per second that PUs get, copying arrays far larger than every cache.
  * How large the arrays are, how long a copy is and on which pages is the same for all figures. */
-#ifndef SERVET_PROBES_MEMORY_RATES_H
-#define SERVET_PROBES_MEMORY_RATES_H
+#pragma once
 
 #include "probes/pairs/partition.h"
 #include "probes/probe.h"
@@ -55,5 +54,3 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const struct profil
 
 /* Working sets that a pair has room for: two arrays of two PUs, and chase pools beside. */
 enum { MEMORY_SHARES = 6 };
-
-#endif

@@ -4,8 +4,7 @@
  *
  * For the files of domains only: domains.c has the levels, and the order in which candidates and
  * searches come; domains_search.c asks whether groups are domains, and looks for hidden ones. */
-#ifndef SERVET_PROBES_MEMORY_SEARCH_H
-#define SERVET_PROBES_MEMORY_SEARCH_H
+#pragma once
 
 #include "probes/memory/memory.h"
 #include "probes/memory/rates.h"
@@ -65,5 +64,3 @@ int probe_sets_try(struct sets *sets, const struct partition *of);
 /* Looks for what is hidden among the units, then among what they were merged to, until nothing more
  * is found. */
 int probe_sets_search(struct sets *sets, const struct partition *units);
-
-#endif

@@ -1,6 +1,5 @@
 /* The rank server: orders between ranks, gathered texts, deadlines. */
-#ifndef SERVET_PROBES_MPI_MPI_H
-#define SERVET_PROBES_MPI_MPI_H
+#pragma once
 
 #include <mpi.h>
 
@@ -142,5 +141,3 @@ void probe_ranks_limit_silence(const struct ranks *ranks);
 
 /* On rank 0: says something to all others when it has not for some time. */
 void probe_ranks_speak(struct ranks *ranks);
-
-#endif

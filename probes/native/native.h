@@ -1,7 +1,6 @@
 /* Inside of the native backend: pinned workers, their memory, and the clock. Only native/machine.c
  * and the files beside it. */
-#ifndef SERVET_PROBES_NATIVE_NATIVE_H
-#define SERVET_PROBES_NATIVE_NATIVE_H
+#pragma once
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -155,5 +154,3 @@ int probe_native_daxpy(struct machine *machine, uint32_t processors, uint32_t le
                        double *flop_per_s);
 int probe_native_superstep(struct machine *machine, uint32_t processors,
                            const struct bsp_superstep *what, double *seconds);
-
-#endif

@@ -1,6 +1,5 @@
 /* The network: a survey of nodes, layers, their curves, and measurements inside nodes. */
-#ifndef SERVET_PROBES_NETWORK_NETWORK_H
-#define SERVET_PROBES_NETWORK_NETWORK_H
+#pragma once
 
 #include <limits.h>
 #include <stdio.h>
@@ -209,5 +208,3 @@ void probe_network_parse(int argc, char **argv, struct cluster_options *options)
 /* The probes that a node runs by itself: messages too, where they are asked for or the ranks do not
  * cover its PUs. */
 unsigned probe_network_node_probes(const struct cluster_options *options, bool covered);
-
-#endif

@@ -31,8 +31,7 @@
  *
  * How often that errs: layer_errors of simulated pairs, whose limits are a test, and real_layers of
  * measured machines (both in benchmarks/laboratory/probes). */
-#ifndef SERVET_PROBES_PAIRS_LAYERS_H
-#define SERVET_PROBES_PAIRS_LAYERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ bool probe_layers_one_cluster(double *values, size_t count, double spread);
  * or by six deviations). Interference only lengthens times, so even one faster pair is structure:
  * siblings are one pair of each core. */
 bool probe_layers_agree(double *values, size_t count, double spread);
-
-#endif

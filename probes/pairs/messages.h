@@ -6,8 +6,7 @@
  * smaller figure of two sweeps counts; more sweeps follow until the two smallest figures agree.
  * Latencies are clustered (layers.h) to layers, fastest first; a layer's groups are of PUs that are
  * that near or nearer where that is transitive, single pairs otherwise. */
-#ifndef SERVET_PROBES_PAIRS_MESSAGES_H
-#define SERVET_PROBES_PAIRS_MESSAGES_H
+#pragma once
 
 #include "probes/probe.h"
 #include "profile/codec/codec.h"
@@ -56,5 +55,3 @@ int probe_lines(struct probe *probe, struct profile_communication *communication
  * `to` gets the median of its own pairs, with the least repetitions and the widest spread of the
  * layers that they were measured for; a layer without a measured pair gets none. 0 or -ENOMEM. */
 int probe_lines_move(struct profile_communication *from, struct profile_communication *to);
-
-#endif

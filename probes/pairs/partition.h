@@ -1,8 +1,7 @@
 /* A partition divides the PUs of a machine into units; a relation lists which pairs are related,
  * as groups where that is an equivalence. Relations are the profile's form, partitions are what the
  * probes compute with. */
-#ifndef SERVET_PROBES_PAIRS_PARTITION_H
-#define SERVET_PROBES_PAIRS_PARTITION_H
+#pragma once
 
 #include "profile/model.h"
 
@@ -83,5 +82,3 @@ int probe_partition_dissolve(struct partition *partition, const bool *keep);
 /* The units of at least two PUs as groups. 0 or -ENOMEM. */
 int probe_partition_groups(const struct partition *partition, const struct profile_set *pus,
                            struct profile_relation *out);
-
-#endif

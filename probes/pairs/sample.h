@@ -1,8 +1,7 @@
 /* A sample of pairs: which pairs of PUs are measured, several of them at the same time where that
  * does not disturb them, and which take over the figure of others. The method, and what it misses
  * with which probability, is in sampling.c. */
-#ifndef SERVET_PROBES_PAIRS_SAMPLE_H
-#define SERVET_PROBES_PAIRS_SAMPLE_H
+#pragma once
 
 #include "probes/pairs/partition.h"
 #include "probes/probe.h"
@@ -169,5 +168,3 @@ bool probe_sampling_equal(double *values, size_t count, double spread);
 /* "12 of 276 pairs measured, the others taken over …; up to 6 pairs at a time, which did not
  * disturb one another", or NULL when all were measured one by one. To be freed. 0 or -ENOMEM. */
 int probe_sampling_note(const struct sampling_outcome *outcome, char **note);
-
-#endif

@@ -1,7 +1,6 @@
 /* A run of a sample, class by class: for the files of sampling only. sampling.c has the way that
  * every class goes, classes.c divides one whose pairs do not agree. */
-#ifndef SERVET_PROBES_PAIRS_SAMPLING_H
-#define SERVET_PROBES_PAIRS_SAMPLING_H
+#pragma once
 
 #include "probes/pairs/sample.h"
 #include "profile/base/random.h"
@@ -41,5 +40,3 @@ int probe_sampling_ask_again(struct sampling_run *run, const struct pair_positio
 /* Divides the class at hand into classes of its own; `*done` false: it has no groups. 0 or
  * -errno. */
 int probe_sampling_refine(struct sampling_run *run, bool *done);
-
-#endif

@@ -15,8 +15,7 @@
  * of them are measured is in sampling.c. An undecided pair takes over the answer of its class;
  * where that has none, what is declared; else it counts as private. Sharing is an equivalence:
  * pairs that contradict that are listed one by one, and counted. */
-#ifndef SERVET_PROBES_PAIRS_SHARING_H
-#define SERVET_PROBES_PAIRS_SHARING_H
+#pragma once
 
 #include "probes/cache/probe.h"
 #include "probes/pairs/sample.h"
@@ -49,5 +48,3 @@ struct probe_sharing {
 int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct probe_sharing *out,
                   struct servet_error *error);
 void probe_sharing_free(struct probe_sharing *result);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which step of a run is at work, what it measures, how much is done and how long it has taken: a
  * bar on stderr for people, or events for scripts, one JSON object per line. */
-#ifndef SERVET_PROBES_RUN_PROGRESS_H
-#define SERVET_PROBES_RUN_PROGRESS_H
+#pragma once
 
 #include "probes/probe.h"
 
@@ -29,5 +28,3 @@ void probe_progress_step(void *argument, const char *what, double done,
 void probe_progress_outcome(struct progress *progress, const char *outcome);
 /* Wipes the line. */
 void probe_progress_end(struct progress *progress);
-
-#endif

@@ -1,8 +1,7 @@
 /* From what the probes found to a profile. The declared topology gives the names of things
  * (packages, cores, NUMA nodes) and the declared sizes; every figure that was measured replaces the
  * declared one and says so. */
-#ifndef SERVET_PROBES_RUN_RESULT_H
-#define SERVET_PROBES_RUN_RESULT_H
+#pragma once
 
 #include "probes/cache/probe.h"
 #include "probes/memory/memory.h"
@@ -93,5 +92,3 @@ int probe_run_assemble(struct probe_results *results, const struct servet_profil
 
 /* Under what conditions it was measured, and what of it was left out or cut short. 0 or -ENOMEM. */
 int probe_run_add_conditions(const struct probe_results *results, struct servet_profile *profile);
-
-#endif

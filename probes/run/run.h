@@ -1,7 +1,6 @@
 /* A run of servet-probe: its options, where its profile goes, the chosen probes one after the
  * other, under what conditions they measured, and whether what they found still holds. */
-#ifndef SERVET_PROBES_RUN_RUN_H
-#define SERVET_PROBES_RUN_RUN_H
+#pragma once
 
 #include <argp.h>
 #include <stdio.h>
@@ -176,5 +175,3 @@ typedef int probe_open_machine(const struct profile_set *pus, uint64_t seed,
 
 /* The exit status; bad input ends the program. */
 int probe_command(int argc, char **argv, probe_open_machine *open);
-
-#endif

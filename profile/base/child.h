@@ -1,6 +1,5 @@
 /* Other programs: started with what they need, waited for, and their output kept. */
-#ifndef SERVET_PROFILE_BASE_CHILD_H
-#define SERVET_PROFILE_BASE_CHILD_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ int profile_child_file(void);
 int profile_child_read(int fd, char **text);
 /* The first line in it that says something (mpirun frames its messages with dashes), or "". */
 void profile_child_complaint(int fd, char *line, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Common to all commands: argp for options, one line on stderr and exit status 2 for bad usage, 1
  * for a failure, --help and --version from the same table. Not part of the shim. */
-#ifndef SERVET_PROFILE_BASE_CLI_H
-#define SERVET_PROFILE_BASE_CLI_H
+#pragma once
 
 #include <argp.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ struct profile_set cli_set(const char *option, const char *text);
 /* Flushes and closes stdout; a full disk or a closed pipe is a failure (status 1), not silence.
  * Call it last. */
 int cli_finish(int status);
-
-#endif

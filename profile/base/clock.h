@@ -1,6 +1,5 @@
 /* The time of a clock as one number. Inline: a measurement reads it in its inner loop. */
-#ifndef SERVET_PROFILE_BASE_CLOCK_H
-#define SERVET_PROFILE_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -31,5 +30,3 @@ static inline double profile_now_s(void)
 {
     return profile_clock_s(CLOCK_MONOTONIC);
 }
-
-#endif

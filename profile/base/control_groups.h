@@ -3,8 +3,7 @@
  * Every group above a process limits it, so the least of all counts. Under cgroup v2 one tree has
  * all controllers, under v1 each has its own, and both may be there at once; in a container the
  * path of /proc/self/cgroup may not exist, and its root stands for the group. */
-#ifndef SERVET_PROFILE_BASE_CONTROL_GROUPS_H
-#define SERVET_PROFILE_BASE_CONTROL_GROUPS_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,5 +33,3 @@ double profile_quota_throttled(const char *root);
 /* Workers that pay in such a quota; 0: there is none. More of them only wait for the next
  * period. */
 uint32_t profile_quota_workers(double cpus);
-
-#endif

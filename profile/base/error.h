@@ -4,8 +4,7 @@
  * 0 / -errno result. The first function that decides that something is an error fills it; callers
  * pass it on untouched.
  * The public type is declared in servet.h. */
-#ifndef SERVET_PROFILE_BASE_ERROR_H
-#define SERVET_PROFILE_BASE_ERROR_H
+#pragma once
 
 #include "profile/servet.h"
 
@@ -18,5 +17,3 @@ void profile_clean_text(char *text);
  * profile_error(e, -EINVAL, …)`. */
 int profile_error(struct servet_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

@@ -1,7 +1,6 @@
 /* Files, as every room needs them: small ones read at once, texts in memory written as files are,
  * and new ones that are there whole or not at all. */
-#ifndef SERVET_PROFILE_BASE_FILE_H
-#define SERVET_PROFILE_BASE_FILE_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,5 +107,3 @@ int profile_save_file(const char *path, const char *data, size_t length,
 
 /* Makes the folder and those that it lies in, where they are missing. 0, -errno. */
 int profile_make_folders(const char *path, mode_t mode);
-
-#endif

@@ -5,8 +5,7 @@
  *     char *end = path + sizeof path, *at = profile_format_text(path, end, folder);
  *     at = profile_format_text(at, end, name);
  */
-#ifndef SERVET_PROFILE_BASE_FORMAT_SAFE_H
-#define SERVET_PROFILE_BASE_FORMAT_SAFE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ static inline bool profile_next_word(const char **at, char *out, size_t size)
     *at += length;
     return length > 0;
 }
-
-#endif

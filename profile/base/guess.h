@@ -1,7 +1,6 @@
 /* The name that a misspelt word may have meant: of options, of their values, of environment
  * variables. A header alone, because the shim and the commands share no library for it. */
-#ifndef SERVET_PROFILE_BASE_GUESS_H
-#define SERVET_PROFILE_BASE_GUESS_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -53,5 +52,3 @@ static inline void profile_guess(struct profile_guess *guess, const char *name)
         guess->name = name;
     }
 }
-
-#endif

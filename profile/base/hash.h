@@ -3,8 +3,7 @@
  *
  *     uint64_t hash = profile_hash_text(PROFILE_HASH_BEGIN, path);
  */
-#ifndef SERVET_PROFILE_BASE_HASH_H
-#define SERVET_PROFILE_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ static inline uint64_t profile_hash_text(uint64_t hash, const char *text)
 {
     return profile_hash_bytes(hash, text, strlen(text));
 }
-
-#endif

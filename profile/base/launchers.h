@@ -1,8 +1,7 @@
 /* How launchers tell a process which rank of its node it is, and how many there are: names of
  * variables in its environment. For the shim, which is such a process, and for `servet-show
  * --live`, which looks at one. */
-#ifndef SERVET_PROFILE_BASE_LAUNCHERS_H
-#define SERVET_PROFILE_BASE_LAUNCHERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ bool profile_launcher_find(profile_variable *variable, const void *of,
 
 /* Begins the name of a process like that of any launcher's daemon? */
 bool profile_is_daemon(const char *name);
-
-#endif

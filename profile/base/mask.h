@@ -2,8 +2,7 @@
  *
  * Kept apart from struct profile_set because it is used where nothing may be allocated: in a thread
  * that has just started, between fork and exec, in answers to sched_getaffinity(). */
-#ifndef SERVET_PROFILE_BASE_MASK_H
-#define SERVET_PROFILE_BASE_MASK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ void profile_mask_from_set(const struct profile_set *set, struct profile_mask *o
 bool profile_mask_parse(const char *list, struct profile_mask *out);
 /* Writes the cpulist ("0-3,8"), cut off where the buffer ends. */
 void profile_mask_format(const struct profile_mask *mask, char *buffer, size_t size);
-
-#endif

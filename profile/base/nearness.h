@@ -1,7 +1,6 @@
 /* How near a process is to a device, in one word: for servet-pin's report, and for `servet-show
  * --live`. */
-#ifndef SERVET_PROFILE_BASE_NEARNESS_H
-#define SERVET_PROFILE_BASE_NEARNESS_H
+#pragma once
 
 #include <limits.h>
 #include <stdio.h>
@@ -58,5 +57,3 @@ static inline bool profile_next_beside(const char **at, char *name, size_t size,
     *at += end;
     return profile_mask_parse(list, near);
 }
-
-#endif

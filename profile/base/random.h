@@ -1,7 +1,6 @@
 /* Random numbers that are the same everywhere for the same seed (SplitMix64, Steele et al., OOPSLA
  * 2014). */
-#ifndef SERVET_PROFILE_BASE_RANDOM_H
-#define SERVET_PROFILE_BASE_RANDOM_H
+#pragma once
 
 #include <assert.h>
 #include <math.h>
@@ -60,5 +59,3 @@ static inline double random_normal(struct random *random)
     double u = 1 - random_unit(random), v = random_unit(random);
     return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Order statistics: what a figure is, and how sure it is. All sort the values they are given. */
-#ifndef SERVET_PROFILE_BASE_STATISTICS_H
-#define SERVET_PROFILE_BASE_STATISTICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ struct profile_median profile_median(double *values, size_t count);
 
 /* Two measurements of one figure: do they differ by no more than that part of the smaller? */
 bool profile_same(double a, double b, double tolerance);
-
-#endif

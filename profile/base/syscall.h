@@ -2,8 +2,7 @@
  * application, and some of them (sched_getaffinity, syscall) are interposed by this very library.
  *
  * profile_syscall() returns what the kernel returns: a value, or -errno. */
-#ifndef SERVET_PROFILE_BASE_SYSCALL_H
-#define SERVET_PROFILE_BASE_SYSCALL_H
+#pragma once
 
 #include <sys/syscall.h>
 
@@ -121,5 +120,3 @@ static inline long profile_syscall(long number, long a, long b, long c, long d, 
     return result;
 #endif
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A PU that is not listed is unknown, neither busy nor idle: it is offline, or a container numbers
  * its PUs itself (lxcfs). */
-#ifndef SERVET_PROFILE_BASE_TICKS_H
-#define SERVET_PROFILE_BASE_TICKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ static inline int64_t profile_ticks_idled(const struct profile_ticks *before,
                ? (int64_t)(now->idle - before->idle)
                : -1;
 }
-
-#endif

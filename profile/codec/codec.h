@@ -1,6 +1,5 @@
 /* The codec: one table of fields, the JSON reader, loading, saving and checks. */
-#ifndef SERVET_PROFILE_CODEC_CODEC_H
-#define SERVET_PROFILE_CODEC_CODEC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -270,5 +269,3 @@ int profile_load_no_memory(const struct profile_loader *loader);
  * program: a pipe must not hold the program up, a device must not be read, and a large file must
  * not fill its memory. 0; -EINVAL, -EISDIR, -ENOMEM, errors of open(2). */
 int profile_read_text(const char *path, char **text, size_t *length, struct servet_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Processes that run, as /proc shows them at one moment: the one place that knows the form of its
  * files. Needs libc alone. */
-#ifndef SERVET_PROFILE_PROCESSES_PROCESS_H
-#define SERVET_PROFILE_PROCESSES_PROCESS_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -50,5 +49,3 @@ struct profile_region {
 FILE *profile_open_regions(pid_t pid);
 /* False: there is no further one, and the file is closed. NULL has none. */
 bool profile_next_region(FILE *file, struct profile_region *out);
-
-#endif

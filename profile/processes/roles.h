@@ -1,7 +1,6 @@
 /* The roles of a process's threads, by the library whose code each was made to run: for the report
  * at exit and for `servet-show --live`, which look at threads that they have not made. */
-#ifndef SERVET_PROFILE_PROCESSES_ROLES_H
-#define SERVET_PROFILE_PROCESSES_ROLES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void profile_roles_free(struct profile_roles *roles);
 /* PROFILE_ROLE_UNKNOWN without an entry. */
 enum profile_role profile_role_of(const struct profile_roles *roles,
                                   const struct profile_thread_now *now, int32_t *given_pu);
-
-#endif

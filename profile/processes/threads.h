@@ -1,7 +1,6 @@
 /* Where a thread is right now, as the kernel tells from outside: for the report at exit and for
  * `servet-show --live`. */
-#ifndef SERVET_PROFILE_PROCESSES_THREADS_H
-#define SERVET_PROFILE_PROCESSES_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ struct profile_thread_said {
 /* The record of a thread. */
 void profile_affinity_print(FILE *out, bool json, const struct profile_thread_now *now,
                             const struct profile_thread_said *said);
-
-#endif

@@ -4,8 +4,7 @@
  * Colours are classes: ink (text), muted (axes), c1 to c6. A page gives them their colours, so that
  * light and dark come from one picture; a file of its own brings them along. Where memory is short,
  * the command ends (cli_needed()). */
-#ifndef SERVET_PROFILE_TEXT_CHART_H
-#define SERVET_PROFILE_TEXT_CHART_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ void profile_chart_free(struct chart *chart);
 void profile_xml_text(FILE *out, const char *text);
 /* The same as text of a picture; `anchor`: "start", "middle" or "end" is at x. */
 void profile_svg_text(FILE *out, double x, double y, const char *anchor, const char *text);
-
-#endif

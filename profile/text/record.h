@@ -1,7 +1,6 @@
 /* A record of a report (SERVET_REPORT, `servet-show --live`): facts, and one sentence that says
  * them. As text it is the sentence, as JSON an object with the facts as members. */
-#ifndef SERVET_PROFILE_TEXT_RECORD_H
-#define SERVET_PROFILE_TEXT_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,5 +35,3 @@ void profile_record_say(FILE *out, const char *sentence, const struct profile_fa
 /* A line about a process: this host, the process, and the sentence or the members. */
 void profile_record_print(FILE *out, bool json, pid_t pid, const char *sentence,
                           const struct profile_fact *facts);
-
-#endif

@@ -1,7 +1,6 @@
 /* A profile in words: figures, tables, and the sections of servet-show. Where memory is short, the
  * command ends (cli_needed()). */
-#ifndef SERVET_PROFILE_TEXT_TEXT_H
-#define SERVET_PROFILE_TEXT_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -104,5 +103,3 @@ void profile_show_bsp(const struct servet_profile *profile, FILE *stream);
  * machine. */
 void profile_show_text(const struct servet_profile *profile, const char *source, double quota,
                        FILE *stream);
-
-#endif

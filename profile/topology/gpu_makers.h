@@ -1,7 +1,6 @@
 /* The makers of GPUs: a new one is a row here, its count of GPUs in gpus.c, and its way to see
  * which of them a process may open in preload/command/given.c. */
-#ifndef SERVET_PROFILE_TOPOLOGY_GPU_MAKERS_H
-#define SERVET_PROFILE_TOPOLOGY_GPU_MAKERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ extern const struct profile_gpu_maker profile_gpu_makers[PROFILE_GPU_MAKERS];
 
 /* By PCI; NULL: none of them. */
 const struct profile_gpu_maker *profile_gpu_maker(uint32_t vendor);
-
-#endif

@@ -1,7 +1,6 @@
 /* Common to both sources of a topology profile (sysfs, hwloc): they know which PUs share a core, a
  * package, a cache, a NUMA node; memory and messages follow from that in the same way. */
-#ifndef SERVET_PROFILE_TOPOLOGY_TOPOLOGY_H
-#define SERVET_PROFILE_TOPOLOGY_TOPOLOGY_H
+#pragma once
 
 #include "profile/model.h"
 
@@ -97,5 +96,3 @@ void profile_topology_drop_device_nodes(struct sysfs *fs, struct profile_set *no
 /* The name of the first processor, or else of the board, as a new string; NULL: it is not known. Of
  * /proc/cpuinfo only the first bytes are read, which costs one PU's worth. fs->text is not kept. */
 char *profile_sysfs_processor(struct sysfs *fs);
-
-#endif

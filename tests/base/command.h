@@ -1,6 +1,5 @@
 /* Runs a program as a user does, and keeps what it wrote. */
-#ifndef SERVET_TESTS_BASE_COMMAND_H
-#define SERVET_TESTS_BASE_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ bool is_built(const char *path);
 
 /* Is there a loopback, by which MPI's launchers speak to their ranks? If not, a line says so. */
 bool has_loopback(void);
-
-#endif

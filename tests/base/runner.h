@@ -6,8 +6,7 @@
  *         ck_assert(...);
  *     }
  */
-#ifndef SERVET_TESTS_BASE_RUNNER_H
-#define SERVET_TESTS_BASE_RUNNER_H
+#pragma once
 
 /* What nearly every test takes from the system, and its files. */
 #include <check.h>
@@ -80,5 +79,3 @@ void set_tests(struct tests_options options);
 /* Runs what registered itself, in the order of its lines, and says the result of each as it comes.
  * Returns what main() returns: 0, or 1 if a test failed. */
 int run_registered(void);
-
-#endif

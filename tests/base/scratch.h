@@ -1,6 +1,5 @@
 /* Files for one test, all gone when its program ends, and what it need not free. */
-#ifndef SERVET_TESTS_BASE_SCRATCH_H
-#define SERVET_TESTS_BASE_SCRATCH_H
+#pragma once
 
 /* A folder of this process; it was empty when first asked for. */
 const char *scratch_folder(void);
@@ -23,5 +22,3 @@ void *kept(void *pointer);
 
 /* Before the first test (the runner calls it). */
 void scratch_begin(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* A simulated network of nodes as a machine: switches of `per_switch` nodes, pods of `per_pod`
  * switches, and pods. */
-#ifndef SERVET_TESTS_CLUSTER_FAT_TREE_H
-#define SERVET_TESTS_CLUSTER_FAT_TREE_H
+#pragma once
 
 #include "probes/machine.h"
 #include "probes/network/network.h"
@@ -26,5 +25,3 @@ struct survey_layout bench_fat_tree_layout(const struct fat_tree *tree);
 
 /* 0: same switch, 1: same pod, 2: else. */
 size_t bench_fat_tree_layer(const struct fat_tree *tree, uint32_t a, uint32_t b);
-
-#endif

@@ -1,6 +1,5 @@
 /* Fuzz targets: one input, no output. libFuzzer calls one, or replay.c does. */
-#ifndef SERVET_TESTS_FUZZ_FUZZ_H
-#define SERVET_TESTS_FUZZ_FUZZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ const char *fuzz_file(const uint8_t *data, size_t size);
 void fuzz_expect(bool holds, const char *what);
 /* 0, or a negative code and one line of text. */
 void fuzz_expect_answer(int rc, const struct servet_error *error);
-
-#endif

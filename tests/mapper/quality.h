@@ -1,6 +1,5 @@
 /* Drawn machines, and how good an answer is: for regions.c. */
-#ifndef SERVET_TESTS_MAPPER_QUALITY_H
-#define SERVET_TESTS_MAPPER_QUALITY_H
+#pragma once
 
 #include "mapper/devices/devices.h"
 
@@ -56,5 +55,3 @@ bool quality_must_cross(const struct machine *m, const struct request *request,
 
 /* Threads that could be near the GPUs, if every rank stays where its share of them is. */
 uint32_t quality_most_near(const struct machine *m, const struct request *request);
-
-#endif

@@ -1,7 +1,6 @@
 /* Small machines as no vendor would build them: any nesting or none, gaps in the OS indices, SMT,
  * kinds, pairs. */
-#ifndef SERVET_TESTS_MAPPER_RANDOM_PROFILE_H
-#define SERVET_TESTS_MAPPER_RANDOM_PROFILE_H
+#pragma once
 
 #include "mapper/map.h"
 #include "profile/base/random.h"
@@ -21,5 +20,3 @@ struct servet_profile *random_profile(struct random *random, bool nested);
 /* Some PU numbers of the profile (and sometimes one that it does not have); at least `fewest`. */
 struct profile_set random_pus(struct random *random, const struct servet_profile *profile,
                               size_t fewest);
-
-#endif

@@ -1,6 +1,5 @@
 /* The weight algorithm written down as map.h says it, pair by pair and without any structure. */
-#ifndef SERVET_TESTS_MAPPER_REFERENCE_H
-#define SERVET_TESTS_MAPPER_REFERENCE_H
+#pragma once
 
 #include "mapper/map.h"
 
@@ -10,5 +9,3 @@
  * map_workers(). */
 void reference_map(const struct servet_profile *profile, const struct map_request *request,
                    uint32_t *out);
-
-#endif

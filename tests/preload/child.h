@@ -1,6 +1,5 @@
 /* Programs run as a user runs them, and what they printed. */
-#ifndef SERVET_TESTS_PRELOAD_CHILD_H
-#define SERVET_TESTS_PRELOAD_CHILD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ size_t child_lines(const char *text, const char *beginning);
 void child_expect_pus(const struct run *of, int rank, int thread, const char *pus);
 /* Fails the test unless worker `thread` of `rank` has exactly `pu`. */
 void child_expect(const struct run *of, int rank, int thread, uint32_t pu);
-
-#endif

@@ -1,6 +1,5 @@
 /* This machine as the tests need it. */
-#ifndef SERVET_TESTS_PRELOAD_HERE_H
-#define SERVET_TESTS_PRELOAD_HERE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ extern uint32_t order[2];
 extern char all_pus[256];
 extern char order_text[2][16], order_pair[32]; /* "0", "1"; "0,1" */
 extern char order_pus[32];                     /* the same two as the kernel prints them, "0-1" */
-
-#endif

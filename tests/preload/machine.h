@@ -1,6 +1,5 @@
 /* Machines that are not here, as profiles that the shim believes. */
-#ifndef SERVET_TESTS_PRELOAD_MACHINE_H
-#define SERVET_TESTS_PRELOAD_MACHINE_H
+#pragma once
 
 #include "profile/base/mask.h"
 #include "profile/model.h"
@@ -18,5 +17,3 @@ void close_machine(struct machine *machine);
 
 /* In the environment. */
 void set_number(const char *name, uint32_t value);
-
-#endif

@@ -1,7 +1,6 @@
 /* A sandbox as containers have it by default: mbind() answers EPERM, everything else is allowed.
  * For the calling thread and all that it starts. */
-#ifndef SERVET_TESTS_FORBID_MBIND_H
-#define SERVET_TESTS_FORBID_MBIND_H
+#pragma once
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -26,5 +25,3 @@ static inline int forbid_mbind(void)
     }
     return 0;
 }
-
-#endif

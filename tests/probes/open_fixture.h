@@ -1,7 +1,6 @@
 /* Simulated machines, opened in a test: those of tests/fixtures/machines, and descriptions that a
  * test writes. */
-#ifndef SERVET_TESTS_PROBES_OPEN_FIXTURE_H
-#define SERVET_TESTS_PROBES_OPEN_FIXTURE_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -122,5 +121,3 @@ static inline const char *groups_of(size_t pus, size_t size)
     }
     return text;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Profiles for tests, and text surgery on their files. All of it stays (kept() of scratch.h). */
-#ifndef SERVET_TESTS_PROFILE_FIXTURE_H
-#define SERVET_TESTS_PROFILE_FIXTURE_H
+#pragma once
 
 #include <check.h>
 #include <stdio.h>
@@ -31,5 +30,3 @@ struct servet_profile *described(const char *source);
 /* With what names this machine, which sysfs is not asked for; the profile. */
 struct servet_profile *named(struct servet_profile *profile);
 char *in_json(const struct servet_profile *profile);
-
-#endif

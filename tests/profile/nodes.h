@@ -1,6 +1,5 @@
 /* Node classes of nothing but memory, for tests of tiers and of what follows from them. */
-#ifndef SERVET_TESTS_PROFILE_NODES_H
-#define SERVET_TESTS_PROFILE_NODES_H
+#pragma once
 
 #include "profile/model.h"
 
@@ -24,5 +23,3 @@ extern const struct node_figures xeon_max[4];
 extern const struct node_figures with_cxl[3];
 /* Four nodes of DRAM, one with a channel less. */
 extern const struct node_figures all_alike[4];
-
-#endif

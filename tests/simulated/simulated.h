@@ -1,6 +1,5 @@
 /* A simulated machine: its description in memory, and its answers. */
-#ifndef SERVET_TESTS_SIMULATED_SIMULATED_H
-#define SERVET_TESTS_SIMULATED_SIMULATED_H
+#pragma once
 
 #include "probes/machine.h"
 #include "profile/base/random.h"
@@ -275,5 +274,3 @@ uint64_t probe_sim_ways_fill(struct sim_ways *ways, uint32_t slot, uint64_t line
 void probe_sim_ways_remove(struct sim_ways *ways, uint32_t slot, uint64_t line);
 
 extern const struct profile_object probe_sim_description; /* fields.c; struct sim */
-
-#endif

@@ -1,7 +1,6 @@
 /* The truth that a test in the guest checks the shim against: the kernel's own words on the
  * machine, and the answers of servet-map. Anything that cannot be read fails the test. */
-#ifndef SERVET_TESTS_VM_TRUTH_H
-#define SERVET_TESTS_VM_TRUTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ size_t truth_nodes(const uint32_t *pus, size_t count);
 
 /* Writes one word to a file of the kernel. */
 void truth_write(const char *path, const char *word);
-
-#endif

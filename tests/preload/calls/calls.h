@@ -1,7 +1,6 @@
 /* Shared by the parts of `calls`: the seed's numbers, what is said of the calling thread and its
  * process, and threads. */
-#ifndef SERVET_TESTS_PRELOAD_CALLS_CALLS_H
-#define SERVET_TESTS_PRELOAD_CALLS_CALLS_H
+#pragma once
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -49,5 +48,3 @@ void forked_by_a_thread(void);
 void executed(void);
 void executed_by_a_thread(void);
 void limited(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Threads of this program, which has all of the shim in it, as a look of the watch finds them. */
-#ifndef SERVET_TESTS_PRELOAD_MOVES_SEEN_H
-#define SERVET_TESTS_PRELOAD_MOVES_SEEN_H
+#pragma once
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -58,5 +57,3 @@ static inline int32_t another_pu(int32_t pu)
     const struct pin_pools *pools = &pin_here.pools;
     return (int32_t)pools->places[pools->places[0].pu == (uint32_t)pu ? 1 : 0].pu;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Every entry in which a process becomes a rank: of MPI, of Fortran's MPI and of OpenSHMEM. */
-#ifndef SERVET_TESTS_PRELOAD_ENTRIES_H
-#define SERVET_TESTS_PRELOAD_ENTRIES_H
+#pragma once
 
 // clang-format off
 #define ENTRIES(with) \
@@ -22,5 +21,3 @@
     with(shmem_init_thread) \
     with(start_pes)
 // clang-format on
-
-#endif

@@ -1,6 +1,5 @@
 /* A sandbox, or a container, that refuses calls of the kernel. */
-#ifndef SERVET_TESTS_PRELOAD_FILTER_H
-#define SERVET_TESTS_PRELOAD_FILTER_H
+#pragma once
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -39,5 +38,3 @@ static inline int refuse(unsigned answer, const unsigned *calls, unsigned count,
 #define REFUSE(answer, flags, ...)                                                                 \
     refuse(answer, (const unsigned[]){__VA_ARGS__},                                                \
            sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned), flags)
-
-#endif

@@ -7,8 +7,7 @@
  *     place RANK THREAD PLACE        what OpenMP calls the place of the thread, -1: none
  *     mask RANK TID PUS              of every thread of the process, helpers too
  */
-#ifndef SERVET_TESTS_PRELOAD_REPORT_H
-#define SERVET_TESTS_PRELOAD_REPORT_H
+#pragma once
 
 #include <dirent.h>
 #include <stdarg.h>
@@ -89,5 +88,3 @@ static inline void report_masks(int rank)
         closedir(tasks);
     }
 }
-
-#endif

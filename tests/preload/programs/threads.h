@@ -1,6 +1,5 @@
 /* Threads as the test programs make them. A call that fails ends the program with status 4. */
-#ifndef SERVET_TESTS_PRELOAD_THREADS_H
-#define SERVET_TESTS_PRELOAD_THREADS_H
+#pragma once
 
 #include <errno.h>
 #include <pthread.h>
@@ -57,5 +56,3 @@ static inline cpu_set_t only_pu(const char *number)
     CPU_SET((size_t)atoi(number), &set);
     return set;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The registry of this test and other processes that take PUs in it. */
-#ifndef SERVET_TESTS_PRELOAD_REGISTRY_REGISTRY_H
-#define SERVET_TESTS_PRELOAD_REGISTRY_REGISTRY_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -32,5 +31,3 @@ int others_take(uint32_t pu);
 
 /* The PUs of `few` that others hold. */
 unsigned long held_here(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* A machine that is not here: a supervisor answers what its processes ask of masks, of the PU that
  * a thread runs on, and of /proc/PID/task/TID/stat. So it knows where each thread ran. */
-#ifndef SERVET_TESTS_PRELOAD_SUPERVISED_SUPERVISOR_H
-#define SERVET_TESTS_PRELOAD_SUPERVISED_SUPERVISOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ uint32_t supervisor_threads(pid_t process, struct supervised *out, uint32_t most
 void supervisor_works(pid_t tid);
 /* The PU that a thread runs on. */
 uint32_t supervisor_pu(const struct supervised *thread);
-
-#endif

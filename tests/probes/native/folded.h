@@ -1,7 +1,6 @@
 /* This machine as if it had `count` PUs, 0 to count - 1, whose workers share the allowed ones: as
  * many pairs at a time as a large machine has, run on a small one. Its figures mean nothing. */
-#ifndef SERVET_TESTS_PROBES_NATIVE_FOLDED_H
-#define SERVET_TESTS_PROBES_NATIVE_FOLDED_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -26,5 +25,3 @@ static inline void open_folded(uint32_t count, const volatile sig_atomic_t *canc
     ck_assert_int_eq(
         profile_topology_finish(out->declared, &(struct topology_groupings){0}, &error), 0);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * computes the whole tile and then exchanges its edges; planned.c runs the plan of servet-spmd.
  * Both call the same kernel on boxes of the same arrays, so their results are equal to the last
  * bit. */
-#ifndef SERVET_TESTS_SPMD_FIELD_H
-#define SERVET_TESTS_SPMD_FIELD_H
+#pragma once
 
 #include <mpi.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ void swap(struct field *field);
 void report(const struct field *field, const char *how, double seconds, long iterations);
 
 _Noreturn void stop(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif
