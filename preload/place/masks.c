@@ -1,5 +1,5 @@
 /* Changes of threads' masks: when they begin, make children, lose or get a place. No call of ours
- * follows from a thread in a sandbox. The states are drawn in process.c.
+ * follows from a thread in a sandbox. The states are drawn in state.c.
  *
  * A thread may have ended without a word to us (a raw exit, a filter that killed it alone), and the
  * kernel may have given its number to another one. So threads are known by that number, never by
@@ -7,15 +7,11 @@
  * where we put it. A later thread of this process with the number of one that is gone passes for it
  * at worst: it stands on a PU that no other thread has. */
 #include <errno.h>
-#include <linux/futex.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "preload/node/log.h"
 #include "preload/place/process.h"
 #include "preload/place/report.h"
-#include "preload/place/watch.h"
-#include "profile/base/clock.h"
 #include "profile/base/syscall.h"
 
 /* -- masks of threads -- */
@@ -191,26 +187,18 @@ const struct profile_mask *pin_process_view(void)
     return pin_here.launcher.name ? &pin_here.plan.own : &pin_here.start;
 }
 
-/* -- sandboxes -- */
-
-/* For threads that have been made and are not known by their number yet, or are changing a mask.
- * One that was killed there never ends it. */
-#define LONGEST_WAIT_NS 1000000000u
-
-static bool is_any_being_made(void)
+bool pin_process_main_is_ours(void)
 {
-    bool any = false;
-    pin_process_lock();
-    for (uint32_t number = pin_record_count(); number > 0; number--) {
-        const struct pin_thread *thread = pin_record_at(number);
-        any |= thread->place != PIN_NO_PLACE && atomic_load(&thread->tid) == 0;
-    }
-    pin_process_unlock();
-    return any;
+    struct profile_mask now;
+    pin_process_note_start();
+    const int32_t pu = atomic_load(&pin_life.gave_up) ? MAIN_FREE : atomic_load(&pin_life.main_pu);
+    return pu != MAIN_LEFT && profile_mask_get(pin_life.pid, &now) == 0 &&
+           (pu >= 0 ? is_mask_of(&now, pu) : profile_mask_equal(&now, &pin_here.start));
 }
 
-/* All threads that are pinned get the mask of children. */
-static void unpin_everybody(void)
+/* -- all threads -- */
+
+void pin_process_unpin_everybody(void)
 {
     const int32_t main_pu = atomic_load(&pin_life.main_pu);
     pin_process_lock();
@@ -225,76 +213,6 @@ static void unpin_everybody(void)
         }
     }
     pin_process_unlock();
-}
-
-void pin_life_await(atomic_int *word, int value)
-{
-    static const struct timespec moment = {.tv_nsec = 200000};
-    profile_syscall(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, (long)&moment, 0, 0);
-}
-
-static void shut_everybody(void)
-{
-    const int before = atomic_exchange(&pin_life.state, RETIRED);
-    (void)pin_watch_stop();
-    const uint64_t begun_ns = profile_now_ns();
-    while ((atomic_load(&pin_life.calls) > 0 || (before == PLANNED && is_any_being_made())) &&
-           profile_now_ns() - begun_ns < LONGEST_WAIT_NS) {
-        pin_life_await(&pin_life.calls, atomic_load(&pin_life.calls));
-    }
-    if (before == PLANNED) {
-        unpin_everybody();
-    }
-}
-
-void pin_process_give_up(void)
-{
-    atomic_store(&pin_life.gave_up, true);
-    shut_everybody();
-}
-
-bool pin_process_main_is_ours(void)
-{
-    struct profile_mask now;
-    pin_process_note_start();
-    const int32_t pu = atomic_load(&pin_life.gave_up) ? MAIN_FREE : atomic_load(&pin_life.main_pu);
-    return pu != MAIN_LEFT && profile_mask_get(pin_life.pid, &now) == 0 &&
-           (pu >= 0 ? is_mask_of(&now, pu) : profile_mask_equal(&now, &pin_here.start));
-}
-
-void pin_process_start_on(const struct profile_mask *mask)
-{
-    const bool planned = pin_life_state() == PLANNED;
-    pin_process_lock();
-    pin_here.start = pin_here.children = *mask;
-    pin_process_unlock();
-    if (planned) {
-        pin_process_give_up();
-    }
-    (void)profile_mask_set(pin_life.pid, mask);
-}
-
-void pin_process_shut(bool everybody)
-{
-    if (!pin_process_active()) {
-        return;
-    }
-    int saved = errno;
-    bool of_child = getpid() != pin_life.pid; /* a child of vfork() has our memory */
-    pin_log(!of_child && pin_life_state() == PLANNED && pin_here.options.verbose,
-            "%s in a sandbox; threads are not placed %s",
-            everybody ? "shuts itself" : "a thread shuts itself",
-            everybody ? "from now on" : "by it from now on");
-    if (of_child) {
-        pin_process_unpin_thread();
-        pin_self.shut_child = true;
-    } else if (everybody) {
-        shut_everybody();
-    } else {
-        pin_process_unpin_thread();
-        pin_self.shut = true;
-    }
-    errno = saved;
 }
 
 /* -- moving -- */

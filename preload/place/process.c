@@ -1,40 +1,11 @@
-/* The process that the shim lives in.
- *
- * Its life, in one struct:
- *
- *    NEW --start--> IDLE --first thread, MPI_Init--> PLANNED --a plan for the team---> PLANNED
- *     |              | \                                |   \
- *     |              |  +--no plan can be made--+       |    +--none can be made: the first stays
- *     |              |                          v       |
- *     |              |                       FAILED     |
- *     v              v                          v       v
- *    RETIRED <-------+--------------------------+-------+
- *
- *    to RETIRED   NEW: privileged, SERVET_DISABLE; IDLE: a filter kills for calls of ours;
- *                 any: a sandbox of all threads; PLANNED: all is given up (a rank outgrows its
- *                 part, masks are refused, a thread was killed with the lock): threads are unpinned
- *    to IDLE      the child of a fork, from IDLE, PLANNED and FAILED; in RETIRED, and in a thread
- *                 that is in a sandbox, it is RETIRED
- *
- * The main thread's place (`main_pu`), where it is a worker: thread 0 of an OpenMP team, or a rank.
- * Else it stays MAIN_FREE.
- *
- *    MAIN_FREE --claim--> MAIN_CLAIMED --> its PU (>= 0) --the program binds it--> MAIN_LEFT
- *                              |              |   ^ the watch
- *                              |              v   |
- *                              |           MAIN_LOOSE: left to the kernel
- *                              +---------> MAIN_LEFT: the user, the program or the kernel objects
- *
- * The mask of any other thread of ours is that of its record's PU, or of threads that are left to
- * the kernel; it is the thread's own as soon as another caller has changed it. */
+/* From the start of the process to its end: the start, forks, the plan, the main thread, sandboxes.
+ * The states are drawn in state.c. */
 #include "preload/place/process.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,28 +17,13 @@
 #include "preload/place/places.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
+#include "profile/base/clock.h"
 #include "profile/base/launchers.h"
 #include "profile/base/syscall.h"
 #include "profile/text/record.h"
 
-struct pin_process pin_here;
-struct pin_life pin_life = {.main_pu = MAIN_FREE};
-__thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
-
 static void after_fork_in_child(void);
 static void begin_anew(pid_t pid);
-
-static pthread_mutex_t lock;
-
-/* A filter may kill a thread alone (SECCOMP_RET_KILL_THREAD), at any call. */
-static void make_lock(void)
-{
-    pthread_mutexattr_t robust;
-    pthread_mutexattr_init(&robust);
-    pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(&lock, &robust);
-    pthread_mutexattr_destroy(&robust);
-}
 
 /* The calling thread's number as libc has it: no call asks the kernel. In the child of a vfork() it
  * is its parent's, whose memory it is. */
@@ -87,7 +43,7 @@ __attribute__((constructor)) static void start_process(void)
     if (pin_life_state() != NEW) {
         return;
     }
-    make_lock();
+    pin_life_make_lock();
     /* Only the first caller can be here: no second thread exists before the first interposed call
      * has returned. */
     if (pin_options_privileged()) {
@@ -127,39 +83,6 @@ void pin_process_ends_here(void)
 }
 
 /* -- the plan -- */
-
-/* The shim's own work, which no other thread does meanwhile. False: another one is at it. */
-static bool begin_planning(bool *outside)
-{
-    if (atomic_exchange(&pin_life.planning, true)) {
-        return false;
-    }
-    PIN_TAKES(HOLDS_PLANNING);
-    *outside = pin_self.inside;
-    pin_self.inside = true;
-    return true;
-}
-
-static void end_planning(bool outside)
-{
-    pin_self.inside = outside;
-    PIN_GIVES(HOLDS_PLANNING);
-    atomic_store(&pin_life.planning, false);
-}
-
-void pin_process_note_start(void)
-{
-    const int saved = errno;
-    bool outside;
-    if (pin_life_state() != IDLE || !pin_self.is_main || pin_here.start_is_known ||
-        pin_here.start_is_lost || getpid() != pin_life.pid || !begin_planning(&outside)) {
-        return;
-    }
-    pin_here.start_is_lost = pin_filter_is_there();
-    pin_here.start_is_known = !pin_here.start_is_lost && profile_mask_get(0, &pin_here.start) == 0;
-    end_planning(outside);
-    errno = saved;
-}
 
 /* Has the program, or a runtime in it, changed the main thread's mask since it started? */
 static bool main_is_bound(void)
@@ -240,51 +163,12 @@ static void make_plan_aside(void)
             pin_here.plan.source);
 }
 
-bool pin_process_wants_plan(enum pin_comes comes)
-{
-    return pin_life_state() == IDLE || (pin_life_state() == PLANNED && comes == PIN_TEAM_COMES &&
-                                        !pin_life.planned_for_team && !pin_here.launcher.name);
-}
-
-/* This may be a child that the kernel made since the start, without a word to us. */
-static bool try_calls(void)
-{
-    bool line;
-    pin_log_start();
-    if (!pin_filter_spares_us(&line)) {
-        if (line && pin_here.options.verbose) { /* without the process's number: another call */
-            pin_failure("a filter (seccomp) kills for calls that placing takes: nothing is placed");
-        }
-        return false;
-    }
-    pin_life.pid = getpid();
-    pin_self.is_main |= profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0) == pin_life.pid;
-    pin_pages_claim();
-    return pin_here.start_is_known || profile_mask_get(pin_life.pid, &pin_here.start) == 0;
-}
-
-bool pin_process_may_call(void)
-{
-    bool outside;
-    if (pin_life_state() != IDLE || atomic_load(&pin_life.calls_known)) {
-        return pin_life_state() != RETIRED;
-    }
-    if (!begin_planning(&outside)) {
-        return false;
-    }
-    if (!try_calls()) {
-        atomic_store_explicit(&pin_life.state, RETIRED, memory_order_release);
-    }
-    atomic_store(&pin_life.calls_known, true);
-    end_planning(outside);
-    return pin_life_state() != RETIRED;
-}
-
 bool pin_process_plan(enum pin_comes comes)
 {
     bool outside;
     pin_life.called_mpi |= comes == PIN_RANK_COMES;
-    if (!pin_process_may_call() || !pin_process_wants_plan(comes) || !begin_planning(&outside)) {
+    if (!pin_process_may_call() || !pin_process_wants_plan(comes) ||
+        !pin_life_begin_planning(&outside)) {
         return pin_life_state() == PLANNED;
     }
     if (pin_process_wants_plan(comes)) {
@@ -295,35 +179,8 @@ bool pin_process_plan(enum pin_comes comes)
             leave_idle(FAILED);
         }
     }
-    end_planning(outside);
+    pin_life_end_planning(outside);
     return pin_life_state() == PLANNED;
-}
-
-/* -- the lock -- */
-
-void pin_process_lock(void)
-{
-    struct pin_shield shield;
-    pin_shield_raise(&shield);
-    PIN_TAKES(HOLDS_LOCK);
-    pin_self.has_lock = true; /* first: a handler may end the program in between */
-    if (pthread_mutex_lock(&lock) == EOWNERDEAD) {
-        pthread_mutex_consistent(&lock);
-        atomic_store(&pin_life.broken, true);
-    }
-    pin_self.shield = shield;
-    pin_self.outside = pin_self.inside;
-    pin_self.inside = true;
-}
-
-void pin_process_unlock(void)
-{
-    const struct pin_shield shield = pin_self.shield;
-    pin_self.inside = pin_self.outside;
-    pthread_mutex_unlock(&lock);
-    pin_self.has_lock = false;
-    PIN_GIVES(HOLDS_LOCK);
-    pin_shield_lower(&shield);
 }
 
 /* -- who has chosen already -- */
@@ -341,13 +198,6 @@ bool pin_process_thread_is_bound(void)
     return !profile_mask_equal(&now, &pin_here.start) &&
            !profile_mask_equal(&now, &pin_here.children) &&
            !profile_mask_equal(&now, &pin_here.plan.own);
-}
-
-/* The user's word for OpenMP counts for the whole process once there is a runtime in it that heeds
- * it. */
-bool pin_process_left_to_user(void)
-{
-    return pin_here.users_choice && !pin_here.options.force && atomic_load(&pin_life.openmp_found);
 }
 
 void pin_process_put_memory(void)
@@ -469,6 +319,79 @@ void pin_process_narrow_main(void)
     }
 }
 
+/* -- sandboxes -- */
+
+/* For threads that have been made and are not known by their number yet, or are changing a mask.
+ * One that was killed there never ends it. */
+#define LONGEST_WAIT_NS 1000000000u
+
+static bool is_any_being_made(void)
+{
+    bool any = false;
+    pin_process_lock();
+    for (uint32_t number = pin_record_count(); number > 0; number--) {
+        const struct pin_thread *thread = pin_record_at(number);
+        any |= thread->place != PIN_NO_PLACE && atomic_load(&thread->tid) == 0;
+    }
+    pin_process_unlock();
+    return any;
+}
+
+static void shut_everybody(void)
+{
+    const int before = atomic_exchange(&pin_life.state, RETIRED);
+    (void)pin_watch_stop();
+    const uint64_t begun_ns = profile_now_ns();
+    while ((atomic_load(&pin_life.calls) > 0 || (before == PLANNED && is_any_being_made())) &&
+           profile_now_ns() - begun_ns < LONGEST_WAIT_NS) {
+        pin_life_await(&pin_life.calls, atomic_load(&pin_life.calls));
+    }
+    if (before == PLANNED) {
+        pin_process_unpin_everybody();
+    }
+}
+
+void pin_process_give_up(void)
+{
+    atomic_store(&pin_life.gave_up, true);
+    shut_everybody();
+}
+
+void pin_process_start_on(const struct profile_mask *mask)
+{
+    const bool planned = pin_life_state() == PLANNED;
+    pin_process_lock();
+    pin_here.start = pin_here.children = *mask;
+    pin_process_unlock();
+    if (planned) {
+        pin_process_give_up();
+    }
+    (void)profile_mask_set(pin_life.pid, mask);
+}
+
+void pin_process_shut(bool everybody)
+{
+    if (!pin_process_active()) {
+        return;
+    }
+    int saved = errno;
+    bool of_child = getpid() != pin_life.pid; /* a child of vfork() has our memory */
+    pin_log(!of_child && pin_life_state() == PLANNED && pin_here.options.verbose,
+            "%s in a sandbox; threads are not placed %s",
+            everybody ? "shuts itself" : "a thread shuts itself",
+            everybody ? "from now on" : "by it from now on");
+    if (of_child) {
+        pin_process_unpin_thread();
+        pin_self.shut_child = true;
+    } else if (everybody) {
+        shut_everybody();
+    } else {
+        pin_process_unpin_thread();
+        pin_self.shut = true;
+    }
+    errno = saved;
+}
+
 /* -- ends -- */
 
 /* The child of a fork has one thread, on the mask the process was started with, and starts afresh:
@@ -499,7 +422,7 @@ static void begin_anew(pid_t pid)
     }
     pin_self.has_lock = false;
     PIN_HAS_NOTHING();
-    make_lock();
+    pin_life_make_lock();
     pin_watch_forget();
     pin_registry_forget(&pin_here.registry);
     pin_report_reset();

@@ -62,7 +62,7 @@ static inline void pin_shield_lower(const struct pin_shield *before)
 
 /* -- its life -- */
 
-/* The states are drawn in process.c. In place of a thread's PU: the main thread's states, and the
+/* The states are drawn in state.c. In place of a thread's PU: the main thread's states, and the
  * mask of children. */
 enum { NEW, IDLE, PLANNED, FAILED, RETIRED };
 enum {
@@ -86,6 +86,7 @@ struct pin_life {
                                  and what the lock guards may count what is no more */
     atomic_bool planning;     /* some thread finds that out, or makes a plan */
     atomic_bool planned_for_team;
+    atomic_uint moved, loosened, tightened; /* by the watch: moves, pools, threads put back */
     bool memory_is_put, called_mpi;
     pid_t pid; /* not a vfork child's */
 };
@@ -111,6 +112,11 @@ static inline int pin_life_state(void)
     return atomic_load_explicit(&pin_life.state, memory_order_acquire);
 }
 
+/* A lock that nobody has: at the start, and in the child of a fork. */
+void pin_life_make_lock(void);
+/* The shim's own work, which no other thread does meanwhile. False: another one is at it. */
+bool pin_life_begin_planning(bool *outside);
+void pin_life_end_planning(bool outside);
 /* Sleeps for a moment, while `value` is there, for another thread that is at it: a thread of real
  * time that spins would keep that one from its PU. */
 void pin_life_await(atomic_int *word, int value);
@@ -225,6 +231,8 @@ void pin_process_ends_here(void);
  * gives the calling thread the mask of children, if its mask is (still) one that we gave it.
  * False: nothing was changed. */
 bool pin_process_unpin_thread(void);
+/* All threads that are pinned get the mask of children. The lock is not held. */
+void pin_process_unpin_everybody(void);
 /* And its place back, where the calling thread goes on, unless it has been bound meanwhile. */
 void pin_process_repin_thread(void);
 

@@ -231,6 +231,21 @@ static void say_gpus(bool verbose, const struct profile_mask *own)
     }
 }
 
+static void say_watch(const char *where)
+{
+    const unsigned moved = atomic_load(&pin_life.moved), loosened = atomic_load(&pin_life.loosened),
+                   tightened = atomic_load(&pin_life.tightened);
+    if (moved + loosened + tightened > 0) {
+        pin_record(where, false,
+                   "watch: {moved} moves to idle PUs, {loosened} times a pool was left to the "
+                   "kernel, {tightened} threads put back",
+                   PROFILE_FACTS(PROFILE_FIGURE("watch", PROFILE_INSIDE, 0),
+                                 PROFILE_NUMBER("moved", moved),
+                                 PROFILE_NUMBER("loosened", loosened),
+                                 PROFILE_NUMBER("tightened", tightened)));
+    }
+}
+
 void pin_report_write(struct pin_process *process)
 {
     const char *where = process->options.report;
@@ -272,7 +287,7 @@ void pin_report_write(struct pin_process *process)
     profile_roles_free(&to.roles);
     pin_check_write(to.workers, to.count);
     free(to.workers);
-    pin_watch_report(where);
+    say_watch(where);
     say_gpus(false, &process->plan.own);
     say_memory(where, process->options.membind, &process->plan.memory);
     if (process->recalled_priority) {

@@ -78,7 +78,6 @@ static struct {
     atomic_int state;
     atomic_int stop; /* a futex; it also stops by itself */
     _Atomic(uint64_t) not_before_ns;
-    atomic_uint moved, loosened, tightened;
 } watch;
 
 /* State of the last look. Only the watching thread comes here. */
@@ -223,7 +222,7 @@ static bool move(const struct subject *it, uint32_t pu)
     it->watched->home_idled = 0;
     profile_mask_remove(&look.idle, pu);
     look.changed = true;
-    atomic_fetch_add(goes_home ? &watch.tightened : &watch.moved, 1);
+    atomic_fetch_add(goes_home ? &pin_life.tightened : &pin_life.moved, 1);
     return true;
 }
 
@@ -249,7 +248,7 @@ static void loosen(unsigned pool)
     const bool is_news = pin_pools_loosen(&pin_here.pools, pool);
     pin_process_unlock();
     if (is_news) {
-        atomic_fetch_add(&watch.loosened, 1);
+        atomic_fetch_add(&pin_life.loosened, 1);
         look.changed = true;
         look.calm = 0;
         pin_why_say();
@@ -286,7 +285,7 @@ static void treat_left(void)
     const size_t placed = pin_pools_place_rest(&pin_here.pools, look.calm >= LASTING);
     pin_process_unlock();
     look.changed |= placed > 0;
-    atomic_fetch_add(&watch.tightened, (unsigned)placed);
+    atomic_fetch_add(&pin_life.tightened, (unsigned)placed);
 }
 
 static void treat_all(void)
@@ -492,19 +491,4 @@ bool pin_watch_stop(void)
 void pin_watch_forget(void)
 {
     memset(&watch, 0, sizeof watch);
-}
-
-void pin_watch_report(const char *where)
-{
-    const unsigned moved = atomic_load(&watch.moved), loosened = atomic_load(&watch.loosened),
-                   tightened = atomic_load(&watch.tightened);
-    if (moved + loosened + tightened > 0) {
-        pin_record(where, false,
-                   "watch: {moved} moves to idle PUs, {loosened} times a pool was left to the "
-                   "kernel, {tightened} threads put back",
-                   PROFILE_FACTS(PROFILE_FIGURE("watch", PROFILE_INSIDE, 0),
-                                 PROFILE_NUMBER("moved", moved),
-                                 PROFILE_NUMBER("loosened", loosened),
-                                 PROFILE_NUMBER("tightened", tightened)));
-    }
 }

@@ -17,5 +17,3 @@ void pin_watch_start(void);
 bool pin_watch_stop(void);
 /* In the child of a fork, where it is not. */
 void pin_watch_forget(void);
-/* Its line of SERVET_REPORT, if it has done something. */
-void pin_watch_report(const char *where);

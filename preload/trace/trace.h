@@ -68,6 +68,9 @@ struct trace_mpi {
 };
 
 extern struct trace_mpi pin_trace_mpi;
+/* Finds the functions and constants. 0; -ENOTSUP: a library that is not known, or one without these
+ * functions. */
+int pin_trace_mpi_find(void);
 
 /* The level of thread support at which calls come from several threads at once; the same in every
  * MPI library. */
