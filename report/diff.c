@@ -41,8 +41,8 @@ __attribute__((format(printf, 6, 7))) static void add_item(struct item_list *lis
     add_item(list, number, quality, (shown).text, NULL, __VA_ARGS__)
 #define ADD_TEXT(list, shown, exact, ...) add_item(list, NAN, NULL, shown, exact, __VA_ARGS__)
 
-static void add_relation(struct item_list *list, const struct profile_relation *relation,
-                         const char *name)
+static void add_relation_items(struct item_list *list, const struct profile_relation *relation,
+                               const char *name)
 {
     FREED char *exact = profile_relation_text(relation);
     ADD_TEXT(list, profile_figure_sharers(relation).text, exact, "%s", name);
@@ -60,7 +60,7 @@ static void add_caches(struct item_list *list, const struct profile_class *node_
         ADD_NUMBER(list, (double)c->declared_size_bytes,
                    profile_figure_bytes(c->declared_size_bytes), NULL, "%s declared size", level);
         snprintf(name, sizeof name, "%s shared by", level);
-        add_relation(list, &c->sharing, name);
+        add_relation_items(list, &c->sharing, name);
     }
 }
 
@@ -75,7 +75,7 @@ static void add_memory(struct item_list *list, const struct profile_memory *memo
         ADD_NUMBER(list, level->bytes_per_s, profile_figure_bandwidth(level->bytes_per_s),
                    &level->quality, "memory overhead level %zu, each of two", i);
         snprintf(name, sizeof name, "memory overhead level %zu, between", i);
-        add_relation(list, &level->collisions, name);
+        add_relation_items(list, &level->collisions, name);
         if (level->scaling_count) {
             const struct profile_scaling_point *last = &level->scaling[level->scaling_count - 1];
             ADD_NUMBER(list, last->bytes_per_s, profile_figure_bandwidth(last->bytes_per_s), NULL,
@@ -111,7 +111,8 @@ static void add_transfers(struct item_list *list, const struct profile_device *d
     }
 }
 
-static void add_layers(struct item_list *list, const struct profile_communication *communication)
+static void add_layer_items(struct item_list *list,
+                            const struct profile_communication *communication)
 {
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
@@ -122,11 +123,12 @@ static void add_layers(struct item_list *list, const struct profile_communicatio
                             : (struct figure){"not measured"},
                    &layer->quality, "message layer %zu, latency", i);
         snprintf(name, sizeof name, "message layer %zu, between", i);
-        add_relation(list, &layer->members, name);
+        add_relation_items(list, &layer->members, name);
     }
 }
 
-static void add_class(struct item_list *list, const struct servet_profile *profile, size_t index)
+static void add_class_items(struct item_list *list, const struct servet_profile *profile,
+                            size_t index)
 {
     const struct profile_class *node_class = &profile->classes[index];
     FREED char *pus = cli_needed(profile_set_text(&node_class->pus));
@@ -134,15 +136,15 @@ static void add_class(struct item_list *list, const struct servet_profile *profi
     snprintf(where, sizeof where, "node class %zu", index);
     list->where = where;
     ADD_TEXT(list, profile_figure_group(&node_class->pus).text, pus, "PUs");
-    add_relation(list, &node_class->cores, "cores");
-    add_relation(list, &node_class->packages, "packages");
+    add_relation_items(list, &node_class->cores, "cores");
+    add_relation_items(list, &node_class->packages, "packages");
     add_caches(list, node_class);
     add_memory(list, &node_class->memory);
     add_numa_access(list, node_class);
     for (size_t i = 0; i < node_class->device_count; i++) {
         add_transfers(list, &node_class->devices[i]);
     }
-    add_layers(list, &node_class->communication);
+    add_layer_items(list, &node_class->communication);
 }
 
 static void add_bsp(struct item_list *list, const struct servet_profile *profile)
@@ -182,10 +184,10 @@ struct item_list report_items_collect(const struct servet_profile *profile)
         ADD_TEXT(&list, text, text, "nodes %zu", i);
     }
     for (size_t i = 0; i < profile->class_count; i++) {
-        add_class(&list, profile, i);
+        add_class_items(&list, profile, i);
     }
     list.where = "network";
-    add_layers(&list, &profile->network);
+    add_layer_items(&list, &profile->network);
     add_bsp(&list, profile);
     return list;
 }
@@ -270,7 +272,7 @@ static void compare_items(const struct item_list *old, const struct item_list *n
 
 /* -- mapping -- */
 
-static size_t pus_of(const struct servet_profile *profile)
+static size_t count_pus(const struct servet_profile *profile)
 {
     size_t pus = 0;
     for (uint32_t node = 0; node < profile_node_count(profile); node++) {
@@ -308,7 +310,7 @@ static void compare_mapping(const struct servet_profile *old, const struct serve
 static void compare_mappings(const struct servet_profile *old, const struct servet_profile *new,
                              json_t *diff)
 {
-    size_t before = pus_of(old), after = pus_of(new), most = before < after ? before : after;
+    size_t before = count_pus(old), after = count_pus(new), most = before < after ? before : after;
     FREED uint32_t *room = cli_needed(calloc(2 * most + 1, sizeof *room));
     for (size_t n = 1; n <= most; n = n < DIFF_WORKERS_ALL ? n + 1 : 2 * n) {
         for (int p = 0; p < 2; p++) {

@@ -66,7 +66,7 @@ static const char *why_none(const struct servet_profile *profile, enum plot_sect
 
 /* -- head -- */
 
-static void put_head(struct page *page)
+static void put_page_head(struct page *page)
 {
     const struct servet_profile *p = page->report->profile;
     fputs(
@@ -411,7 +411,7 @@ static void put_section(struct page *page, enum plot_section section)
 
 static void put_page(struct page *page)
 {
-    put_head(page);
+    put_page_head(page);
     put_cards(page);
     put_doubts(page);
     report_html_advice(page);

@@ -25,7 +25,7 @@ static void find_libraries(pid_t pid, bool *shim, bool *runtime)
 }
 
 /* Switches of ours are off with 0. */
-static bool is_set(pid_t pid, const char *name)
+static bool is_switched_on(pid_t pid, const char *name)
 {
     FREED char *value = profile_variable_of(pid, name);
     return value && *value && (strcmp(value, "0") != 0 || strncmp(name, "SERVET_", 7) != 0);
@@ -38,9 +38,10 @@ static enum profile_decider who_bound(pid_t pid)
     bool shim, runtime, places = false;
     find_libraries(pid, &shim, &runtime);
     for (const char *const *name = profile_users_places; *name; name++) {
-        places = places || is_set(pid, *name);
+        places = places || is_switched_on(pid, *name);
     }
-    const bool ours = shim && (is_set(pid, "SERVET_FORCE") || is_set(pid, "SERVET_RANK"));
+    const bool ours =
+        shim && (is_switched_on(pid, "SERVET_FORCE") || is_switched_on(pid, "SERVET_RANK"));
     return runtime && places && !ours ? PROFILE_BY_USER
            : shim                     ? PROFILE_BY_SERVET
                                       : PROFILE_BY_OTHERS;
@@ -75,7 +76,7 @@ struct output {
     struct profile_mask seen, shared;
 };
 
-static void print_thread(const struct profile_thread_now *now, void *argument)
+static void print_live_thread(const struct profile_thread_now *now, void *argument)
 {
     struct output *to = argument;
     int32_t given;
@@ -108,7 +109,7 @@ void report_live_print(FILE *out, bool json, pid_t pid)
     struct output to = {.out = out, .json = json, .rank = rank};
     to.bound_by = who_bound(pid);
     profile_roles_read(pid, &to.roles);
-    if (!profile_affinity_of_threads(pid, print_thread, &to)) {
+    if (!profile_affinity_of_threads(pid, print_live_thread, &to)) {
         if (errno == ENOENT || errno == ESRCH) {
             cli_usage("--live: expected a running process, %d is none", (int)pid);
         }

@@ -100,7 +100,7 @@ static size_t level_index(const struct profile_class *node_class, size_t cache)
     return index;
 }
 
-static size_t count_levels(const struct profile_class *node_class)
+static size_t count_cache_levels(const struct profile_class *node_class)
 {
     return node_class->cache_count ? level_index(node_class, node_class->cache_count - 1) + 1 : 0;
 }
@@ -120,14 +120,14 @@ static size_t shared(const struct profile_class *node_class, uint32_t a, uint32_
              profile_related(&node_class->memory.levels[i].collisions, a, b))) {
         i++;
     }
-    return count_levels(node_class) + i;
+    return count_cache_levels(node_class) + i;
 }
 
 /* "L2", "memory 0", "nothing" */
 static void shared_name(const struct profile_class *node_class, size_t index, char *out,
                         size_t size)
 {
-    size_t levels = count_levels(node_class);
+    size_t levels = count_cache_levels(node_class);
     if (index >= levels) {
         bool none = index == levels + node_class->memory.level_count;
         snprintf(out, size, none ? "nothing" : "memory %zu", index - levels);
@@ -171,7 +171,7 @@ static double cell_value(const struct map *map, size_t row, size_t column)
 }
 
 /* A value without its unit, which the legend says: three letters fit a cell. */
-static void put_value(FILE *out, const struct map *map, size_t at, double value, double cell)
+static void put_cell_value(FILE *out, const struct map *map, size_t at, double value, double cell)
 {
     const double row = (double)(at / map->count), column = (double)(at % map->count);
     char text[64];
@@ -183,7 +183,7 @@ static void put_value(FILE *out, const struct map *map, size_t at, double value,
         shared_name(map->node_class, (size_t)value, text, sizeof text);
         if (text[0] == 'm' || text[0] == 'n') { /* "M0", "-" */
             snprintf(text, sizeof text, text[0] == 'm' ? "M%zu" : "-",
-                     (size_t)value - count_levels(map->node_class));
+                     (size_t)value - count_cache_levels(map->node_class));
         }
     } else {
         profile_chart_value(&map->scale, value, text, sizeof text);
@@ -295,7 +295,7 @@ static void put_map(FILE *out, const struct map *map, const char *title)
             "stroke=\"currentColor\"/>\n",
             LEFT, TOP, SIDE, SIDE);
     for (size_t i = 0; i < map->count * map->count && map->count <= VALUES_MOST; i++) {
-        put_value(out, map, i, values[i], cell);
+        put_cell_value(out, map, i, values[i], cell);
     }
     put_ticks(out, map, cell);
     put_legend(out, map);
@@ -335,7 +335,7 @@ static void add_both(struct page *page, struct map *map, const uint32_t *orders,
 
 static struct map sharing_map(const struct profile_class *node_class)
 {
-    size_t shades = count_levels(node_class) + node_class->memory.level_count + 1;
+    size_t shades = count_cache_levels(node_class) + node_class->memory.level_count + 1;
     return (struct map){.node_class = node_class,
                         .measured = true,
                         .member = "PU",

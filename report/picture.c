@@ -113,7 +113,7 @@ static void add_box(struct boxes *boxes, enum kind kind, const struct profile_se
 }
 
 /* The groups of cores, or of a cache, and each PU that has one alone. */
-static void add_relation(struct boxes *boxes, const struct profile_cache *cache)
+static void add_cache_boxes(struct boxes *boxes, const struct profile_cache *cache)
 {
     const struct profile_class *node_class = boxes->picture->node_class;
     const struct profile_relation *relation = cache ? &cache->sharing : &node_class->cores;
@@ -150,9 +150,9 @@ static void collect_boxes(struct boxes *boxes)
         const struct profile_numa *numa = &node_class->numa[i];
         add_box(boxes, NUMA, &numa->pus, numa, numa->os_index);
     }
-    add_relation(boxes, NULL);
+    add_cache_boxes(boxes, NULL);
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        add_relation(boxes, &node_class->caches[i]);
+        add_cache_boxes(boxes, &node_class->caches[i]);
     }
     for (size_t i = 0; i < node_class->memory.level_count; i++) {
         const struct profile_memory_level *level = &node_class->memory.levels[i];
@@ -177,7 +177,7 @@ static struct box *holder_of(struct box *box, const struct profile_set *pus)
     return box;
 }
 
-static void add_devices(struct box *machine, const struct profile_class *node_class)
+static void add_device_boxes(struct box *machine, const struct profile_class *node_class)
 {
     static const char *const words[PROFILE_DEVICE_KINDS] = {"GPU", "Network card", "Disk"};
     for (size_t i = 0; i < node_class->device_count; i++) {
@@ -270,7 +270,7 @@ static double head_of(const struct box *box)
 }
 
 /* Width of what stands in the box itself. */
-static double text_width(const struct box *box)
+static double width_inside(const struct box *box)
 {
     size_t letters = strlen(box->text);
     for (int kind = 0; kind < PROFILE_DEVICE_KINDS; kind++) {
@@ -309,7 +309,7 @@ static void measure_box(struct box *box, double pu_width)
         width = fmax(width, child->width);
         height = fmax(height, child->height);
     }
-    double text = box->kind == PU ? pu_width : text_width(box);
+    double text = box->kind == PU ? pu_width : width_inside(box);
     box->columns = count ? best_columns(count, width, height) : 1;
     size_t rows = (count + box->columns - 1) / box->columns;
     double inside = fmax(text, (width + PADDING) * (double)box->columns - PADDING);
@@ -347,7 +347,7 @@ static void boxes_free(struct boxes *boxes)
 
 /* The laid out tree, and how many groups cross others. It points into *boxes, which must not be
  * moved. */
-static size_t lay_out(const struct picture *picture, struct boxes *boxes)
+static size_t lay_out_tree(const struct picture *picture, struct boxes *boxes)
 {
     *boxes = (struct boxes){.picture = picture,
                             .machine = {.kind = MACHINE, .pus = &picture->node_class->pus}};
@@ -362,7 +362,7 @@ static size_t lay_out(const struct picture *picture, struct boxes *boxes)
         name_box(box, picture);
         letters = box->kind == PU && strlen(box->text) > letters ? strlen(box->text) : letters;
     }
-    add_devices(&boxes->machine, picture->node_class);
+    add_device_boxes(&boxes->machine, picture->node_class);
     measure_box(&boxes->machine, LETTER * (double)letters);
     boxes->machine.x = boxes->machine.y = 0.5; /* lines in the middle of pixels */
     place_box(&boxes->machine);
@@ -403,7 +403,7 @@ static void put_svg(FILE *out, const struct box *box)
 static size_t put_picture_svg(FILE *out, const struct picture *picture, const char *title)
 {
     struct boxes boxes;
-    const size_t left_out = lay_out(picture, &boxes);
+    const size_t left_out = lay_out_tree(picture, &boxes);
     double width = ceil(boxes.machine.width + 1), height = ceil(boxes.machine.height + 1);
     fprintf(out,
             "<svg role=\"img\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" "

@@ -81,7 +81,7 @@ static void print_rows(FILE *out, const struct map_worth_rows *rows)
 /* -- as JSON -- */
 
 /* Takes the object (NULL: memory was short) and writes it on lines of its own. */
-static void print_object(FILE *out, json_t *object)
+static void print_json(FILE *out, json_t *object)
 {
     cli_done(
         json_dumpf(cli_needed(object), out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS)));
@@ -123,8 +123,8 @@ static void print_rows_json(FILE *out, const struct map_worth_rows *rows)
                                         (json_int_t)row->worth, "or_more", row->worth == row->most,
                                         "curve_to", (json_int_t)row->most));
     }
-    print_object(out, json_pack("{s:f, s:o, s:o}", "share", MAP_WORTH_SHARE, "workers", workers,
-                                "messages", messages));
+    print_json(out, json_pack("{s:f, s:o, s:o}", "share", MAP_WORTH_SHARE, "workers", workers,
+                              "messages", messages));
 }
 
 void map_worth_table(FILE *out, const struct servet_profile *profile,
@@ -224,11 +224,10 @@ static void print_suggestions_json(FILE *out, const struct map_suggestions *foun
     for (size_t i = 0; i < found->count; i++) {
         json_array_append_new(rows, suggestion_json(found, &found->list[i]));
     }
-    print_object(out,
-                 json_pack("{s:s, s:I, s:I, s:I, s:o}", "priority",
-                           found->priority == MAP_MEMORY ? "memory" : "communication", "nodes",
-                           (json_int_t)found->nodes, "cores", (json_int_t)found->cores,
-                           "cache_level", (json_int_t)found->cache_level, "suggestions", rows));
+    print_json(out, json_pack("{s:s, s:I, s:I, s:I, s:o}", "priority",
+                              found->priority == MAP_MEMORY ? "memory" : "communication", "nodes",
+                              (json_int_t)found->nodes, "cores", (json_int_t)found->cores,
+                              "cache_level", (json_int_t)found->cache_level, "suggestions", rows));
 }
 
 void map_suggest_table(FILE *out, const struct servet_profile *profile,

@@ -131,7 +131,7 @@ static struct servet_profile *from_topology(const char *source)
 
 /* The profile of this machine; one of another machine, or of others of its PUs than those that are
  * `usable`, is said to be so and left alone. */
-static struct servet_profile *of_this_machine(const struct profile_set *usable)
+static struct servet_profile *load_own_profile(const struct profile_set *usable)
 {
     char path[4096];
     if (profile_find(path, sizeof path) < 0) {
@@ -189,7 +189,7 @@ struct servet_profile *map_common_machine_open(struct common_machine *machine)
         return machine->profile ? cli_load(machine->profile) : from_topology(machine->topology);
     }
     FREED_BY(profile_set_free) struct profile_set usable = usable_pus();
-    struct servet_profile *profile = of_this_machine(&usable);
+    struct servet_profile *profile = load_own_profile(&usable);
     keep_to_usable(profile, &usable, machine);
     return profile;
 }
@@ -241,7 +241,7 @@ struct job_nodes {
 };
 
 /* The number of the node of that name; -1: the profile does not have it. */
-static int64_t find_node(const struct servet_profile *profile, const char *name)
+static int64_t node_of_name(const struct servet_profile *profile, const char *name)
 {
     uint32_t first = 0;
     for (size_t i = 0; i < profile->node_range_count; i++) {
@@ -254,9 +254,9 @@ static int64_t find_node(const struct servet_profile *profile, const char *name)
     return -1;
 }
 
-static int add_node(struct job_nodes *job, const char *name)
+static int add_job_node(struct job_nodes *job, const char *name)
 {
-    const int64_t node = find_node(job->profile, name);
+    const int64_t node = node_of_name(job->profile, name);
     if (node < 0) {
         return profile_error(job->error, -EINVAL, "%s: expected nodes of the profile, got '%s'",
                              job->source, name);
@@ -287,7 +287,7 @@ static int add_list(struct job_nodes *job, const char *list)
             return profile_error(job->error, -EINVAL, "%s: a name of a node is too long",
                                  job->source);
         }
-        TRY(add_node(job, name));
+        TRY(add_job_node(job, name));
     }
     return 0;
 }

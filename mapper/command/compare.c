@@ -50,8 +50,8 @@ static void fill_mapping(struct comparing *c, const struct map_mapping *plan,
     }
 }
 
-static void print_line(FILE *out, const char *name, const double *values, const char *format,
-                       double unit)
+static void print_compared(FILE *out, const char *name, const double *values, const char *format,
+                           double unit)
 {
     fprintf(out, "%-46s", name);
     for (size_t column = 0; column < COLUMNS; column++) {
@@ -63,11 +63,11 @@ static void print_line(FILE *out, const char *name, const double *values, const 
 }
 
 #define LINE(out, c, name, field, format, unit)                                                    \
-    print_line(out, name,                                                                          \
-               (const double[]){(double)(c)->figures[MAPPED].field,                                \
-                                (double)(c)->figures[MAP_COMPACT].field,                           \
-                                (double)(c)->figures[MAP_SCATTER].field},                          \
-               format, unit)
+    print_compared(out, name,                                                                      \
+                   (const double[]){(double)(c)->figures[MAPPED].field,                            \
+                                    (double)(c)->figures[MAP_COMPACT].field,                       \
+                                    (double)(c)->figures[MAP_SCATTER].field},                      \
+                   format, unit)
 
 static void print_memory(FILE *out, const struct comparing *c)
 {

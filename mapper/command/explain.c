@@ -206,7 +206,7 @@ static void print_weight(FILE *out, int64_t value, int64_t denominator, bool cho
     fprintf(out, "%*s", COLUMN, text);
 }
 
-static void print_line(FILE *out, const struct map_row *row, const int64_t *values, bool mark)
+static void print_explained(FILE *out, const struct map_row *row, const int64_t *values, bool mark)
 {
     for (size_t i = 0; i < row->pu_count; i++) {
         if (row->taken[i]) {
@@ -237,11 +237,11 @@ void map_explain_row(void *context, const struct map_row *row)
     fprintf(out, "%5zu ", row->worker + 1);
     for (int rule = 0; rule < 3 && (row->worker > 0 || !nothing_before); rule++) {
         fprintf(out, "Rule %d ", rule + 1);
-        print_line(out, row, rules[rule], false);
+        print_explained(out, row, rules[rule], false);
         fprintf(out, "%6s", "");
     }
     fprintf(out, "%-7s", "Total");
-    print_line(out, row, row->total, true);
+    print_explained(out, row, row->total, true);
     if (row->by_sum != row->chosen) {
         fprintf(out, "%6s%-7s %u, not %u: the rules are compared in order, not added\n", "",
                 "Order", row->chosen, row->by_sum);

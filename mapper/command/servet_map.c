@@ -251,7 +251,7 @@ static void read_options(int argc, char **argv, struct map_options *options)
 
 /* -- mapping -- */
 
-static enum map_priority priority_of(const struct map_options *options)
+static enum map_priority asked_priority(const struct map_options *options)
 {
     return options->communication ? MAP_COMMUNICATION : MAP_MEMORY;
 }
@@ -276,7 +276,7 @@ static struct map_mapping choose_places(const struct map_options *options,
 {
     struct servet_error error;
     struct map_device_request request = {
-        .ranks = {.priority = priority_of(options),
+        .ranks = {.priority = asked_priority(options),
                   .workers = options->threads ? options->ranks : options->workers,
                   .threads = options->threads,
                   .threads_each = 1,
@@ -299,7 +299,7 @@ static struct map_mapping choose_places(const struct map_options *options,
               &error);
     struct map_mapping plan =
         map_mapping_make(profile, pus, request.ranks.workers, options->threads);
-    plan.priority = priority_of(options);
+    plan.priority = asked_priority(options);
     plan.devices = wants_devices(options) ? devices : NULL;
     return plan;
 }
@@ -449,7 +449,7 @@ static void keep_to_quota(const struct map_options *options, const struct servet
     }
     cli_note("a quota of %.3g CPUs: no more than %zu of %zu workers run at a time",
              options->machine.quota, most, allowed->count);
-    cli_check(map_worth_keep(profile, priority_of(options), most, allowed, &error), &error);
+    cli_check(map_worth_keep(profile, asked_priority(options), most, allowed, &error), &error);
 }
 
 static void answer_suggest(const struct map_options *options, const struct servet_profile *profile,
@@ -457,7 +457,7 @@ static void answer_suggest(const struct map_options *options, const struct serve
 {
     const char *described = options->machine.topology;
     const struct map_suggest_request request = {
-        .priority = priority_of(options),
+        .priority = asked_priority(options),
         .nodes = options->node_count,
         .allowed = allowed,
         .unsized = described && access(described, F_OK) < 0 && !strstr(described, "size=")};
@@ -503,7 +503,7 @@ static void answer_all(const struct map_options *options, const struct servet_pr
 }
 
 /* --cluster: the PUs of the job's nodes take the place of --cpuset, or what that leaves of them. */
-static void choose_nodes(struct map_options *options, const struct servet_profile *profile)
+static void use_job_nodes(struct map_options *options, const struct servet_profile *profile)
 {
     struct servet_error error;
     struct profile_set nodes = {0}, both;
@@ -551,7 +551,7 @@ int main(int argc, char **argv)
         read_matrix(&options, &matrix);
     }
     struct servet_profile *profile = map_common_machine_open(&options.machine);
-    choose_nodes(&options, profile);
+    use_job_nodes(&options, profile);
     struct map_limits limits = {options.machine.cpuset.count ? &options.machine.cpuset : NULL,
                                 options.smt, options.kind};
     struct profile_set allowed = map_allowed_pus(profile, &limits);

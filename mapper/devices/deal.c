@@ -115,7 +115,8 @@ int map_choice_deal(struct map_choice *c, const struct profile_device *const *gp
 /* -- what a placement is worth -- */
 
 /* Groups that some of these PUs are in; NUMA nodes of the same PUs are tiers of memory. */
-static size_t count_groups(const struct map_choice *c, bool packages, const struct profile_set *pus)
+static size_t count_groups_of(const struct map_choice *c, bool packages,
+                              const struct profile_set *pus)
 {
     const struct profile_class *of = c->node->of;
     size_t count = 0;
@@ -134,9 +135,9 @@ static size_t count_groups(const struct map_choice *c, bool packages, const stru
 static size_t count_crossed(const struct map_choice *c, bool packages, size_t rank,
                             const struct profile_set *pus)
 {
-    size_t own = count_groups(c, packages, pus), needed = 1, gpus = 0;
+    size_t own = count_groups_of(c, packages, pus), needed = 1, gpus = 0;
     for (const struct map_hold *hold = c->holds[rank]; hold; hold = hold->before) {
-        size_t near = count_groups(c, packages, &hold->device->pus);
+        size_t near = count_groups_of(c, packages, &hold->device->pus);
         bool again = false;
         for (const struct map_hold *other = c->holds[rank]; other != hold; other = other->before) {
             again = again || profile_set_overlaps(&other->device->pus, &hold->device->pus);

@@ -58,7 +58,7 @@ static int by_first_pu(const void *a, const void *b)
 }
 
 /* The PUs near each device that may be used. 0 or -ENOMEM. */
-static int find_near(const struct map_choice *c, struct profile_set *near)
+static int find_pus_near(const struct map_choice *c, struct profile_set *near)
 {
     for (size_t i = 0; i < c->node->of->device_count; i++) {
         const struct profile_set *pus = &c->node->of->devices[i].pus;
@@ -98,7 +98,7 @@ static int find_sites(struct map_choice *c)
     c->sites = map_arena_get(c->arena, of->device_count, sizeof *c->sites);
     c->site_count = 0;
     TRY(map_arena_check(c->arena));
-    TRY(find_near(c, near));
+    TRY(find_pus_near(c, near));
     for (size_t i = 0, s; i < of->device_count; i++) {
         for (s = 0; s < c->site_count && !profile_set_equal(&c->sites[s].pus, &near[i]); s++) {
         }
@@ -366,8 +366,8 @@ static int place_away(struct map_choice *c, const struct map_site *const *away, 
 }
 
 /* Every rank that finds cores where its GPUs are is placed there; then the others. */
-static int place_ranks(struct map_choice *c, const struct map_site *sites, size_t count,
-                       size_t begin, size_t end, struct servet_error *error)
+static int place_near_gpus(struct map_choice *c, const struct map_site *sites, size_t count,
+                           size_t begin, size_t end, struct servet_error *error)
 {
     size_t *here = map_arena_get(c->arena, end - begin, sizeof *here), rank = begin;
     const struct map_site **away = map_arena_get(c->arena, end - begin, sizeof *away);
@@ -403,7 +403,7 @@ static int place_by_sites(struct map_choice *c, size_t begin, size_t end,
     TRY(map_arena_check(c->arena));
     TRY(ranks < count ? divide_nodes(c, ranks, parts, &part_count)
                       : divide_sites(c, c->sites, count, ranks, parts, &part_count));
-    return place_ranks(c, parts, part_count, begin, end, error);
+    return place_near_gpus(c, parts, part_count, begin, end, error);
 }
 
 /* As without GPUs. */
@@ -455,8 +455,8 @@ static int choose_better(struct map_choice *c, size_t begin, size_t end, struct 
     return 0;
 }
 
-static int choose_node(struct map_choice *c, const struct map_part *node, size_t begin, size_t end,
-                       struct servet_error *error)
+static int choose_on_node(struct map_choice *c, const struct map_part *node, size_t begin,
+                          size_t end, struct servet_error *error)
 {
     c->node = node;
     c->used = map_arena_get(c->arena, profile_class_span(node->of), sizeof *c->used);
@@ -533,7 +533,7 @@ static int place_by_gpus(struct map_choice *c, struct servet_error *error)
     size_t used = ranks < nodes.count ? ranks : nodes.count;
     share_out(rc == 0 ? ranks : 0, nodes.sites, used);
     for (size_t n = 0; rc == 0 && n < used; rank += nodes.sites[n++].ranks) {
-        rc = choose_node(c, &nodes.parts[n], rank, rank + nodes.sites[n].ranks, error);
+        rc = choose_on_node(c, &nodes.parts[n], rank, rank + nodes.sites[n].ranks, error);
     }
     for (size_t n = 0; n < nodes.count; n++) {
         map_part_free(&nodes.parts[n]);
@@ -543,7 +543,8 @@ static int place_by_gpus(struct map_choice *c, struct servet_error *error)
 
 /* -- the request -- */
 
-static int choose_all(struct map_choice *c, struct map_devices *out, struct servet_error *error)
+static int choose_all_nodes(struct map_choice *c, struct map_devices *out,
+                            struct servet_error *error)
 {
     const struct map_device_request *request = c->request;
     const size_t ranks = request->ranks.workers;
@@ -571,5 +572,5 @@ int map_devices(const struct servet_profile *profile, const struct map_device_re
         return profile_error(error, -EINVAL, "ranks: expected a number from 1 to %u, got %zu",
                              MAP_WORKER_LIMIT - 1, ranks);
     }
-    return map_out_of_memory(choose_all(&c, out, error), error);
+    return map_out_of_memory(choose_all_nodes(&c, out, error), error);
 }

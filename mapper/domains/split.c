@@ -249,7 +249,7 @@ struct part {
     uint32_t level;
 };
 
-static uint64_t sum_threads(const struct splitting *s, size_t low, size_t high)
+static uint64_t threads_between(const struct splitting *s, size_t low, size_t high)
 {
     uint64_t sum = 0;
     for (size_t i = low; i < high; i++) {
@@ -267,7 +267,7 @@ static void divide_evenly(struct map_share *shares, size_t count, uint64_t units
     }
 }
 
-static uint32_t group_at(const struct splitting *s, uint32_t unit, uint32_t level)
+static uint32_t group_of_unit(const struct splitting *s, uint32_t unit, uint32_t level)
 {
     const struct map_order *order = s->units->order;
     return order->group[(size_t)s->units->item[unit] * order->depth + level];
@@ -279,7 +279,8 @@ static uint32_t cut_groups(const struct splitting *s, const struct part *part, u
 {
     uint32_t count = 0;
     for (uint32_t u = part->first; u < part->last; u++) {
-        if (u == part->first || group_at(s, u, part->level) != group_at(s, u - 1, part->level)) {
+        if (u == part->first ||
+            group_of_unit(s, u, part->level) != group_of_unit(s, u - 1, part->level)) {
             cut[count++] = u;
         }
     }
@@ -293,7 +294,7 @@ static bool deal_groups(struct splitting *s, const struct part *part, const uint
                         uint32_t groups)
 {
     const size_t ranks = part->high - part->low;
-    const uint64_t threads = sum_threads(s, part->low, part->high);
+    const uint64_t threads = threads_between(s, part->low, part->high);
     uint64_t sum = 0;
     uint32_t at = 0;
     for (size_t i = 0; i < ranks; i++) {
@@ -329,7 +330,7 @@ static uint64_t hold_whole(const struct splitting *s, const struct part *part, u
     for (uint32_t begin = part->first, u = begin;
          size >= threads && part->level < s->how.whole && u < part->last; u++) {
         if (u + 1 == part->last ||
-            group_at(s, u + 1, part->level) != group_at(s, begin, part->level)) {
+            group_of_unit(s, u + 1, part->level) != group_of_unit(s, begin, part->level)) {
             struct part inner = {begin, u + 1, 0, 0, part->level + 1};
             ranks += hold_whole(s, &inner, threads);
             begin = u + 1;
@@ -450,7 +451,7 @@ int map_split(const struct map_units *units, struct map_cut cut, struct map_shar
               size_t count)
 {
     struct splitting s = {.units = units, .shares = shares, .how = cut};
-    if (sum_threads(&s, 0, count) > units->count) {
+    if (threads_between(&s, 0, count) > units->count) {
         divide_evenly(shares, count, units->count);
         return 0;
     }

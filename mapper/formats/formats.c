@@ -227,8 +227,8 @@ struct leaf {
 
 /* The group of a PU at a depth: package, NUMA node, caches from the outermost inwards, core; NULL:
  * none. */
-static const struct profile_set *group_at(const struct profile_class *class, size_t depth,
-                                          uint32_t pu)
+static const struct profile_set *group_of_pu(const struct profile_class *class, size_t depth,
+                                             uint32_t pu)
 {
     if (depth == 0) {
         return profile_group_of(&class->packages, pu);
@@ -265,7 +265,7 @@ uint32_t *map_logical_indices(const struct profile_class *class)
         leaves[i].lowest[MOST_DEPTHS] = pu;
         leaves[i].at = i;
         for (size_t d = MOST_DEPTHS; d-- > 0;) {
-            const struct profile_set *group = group_at(class, d, pu);
+            const struct profile_set *group = group_of_pu(class, d, pu);
             leaves[i].lowest[d] = group ? group->ids[0] : leaves[i].lowest[d + 1];
         }
     }

@@ -87,8 +87,8 @@ static const struct map_held *next_held(const struct map_mapping *mapping, size_
 
 /* A column: the rank's devices of one kind as their runtimes call them, a far one marked by "*", or
  * their cards, each once: dies of one card lie beside one another. "-" where it has none. */
-static void print_held(FILE *out, const struct map_mapping *mapping, size_t rank,
-                       enum profile_device_kind kind, bool cards)
+static void print_rank_devices(FILE *out, const struct map_mapping *mapping, size_t rank,
+                               enum profile_device_kind kind, bool cards)
 {
     const char *between = "\t";
     uint32_t last = PROFILE_NOT_SAID;
@@ -142,9 +142,9 @@ static void print_devices(FILE *out, const struct map_format *format,
         for (size_t i = mapping->first[r]; i < mapping->first[r + 1]; i++) {
             fprintf(out, "%s%u", i > mapping->first[r] ? "," : "\t", mapping->places[i].os_index);
         }
-        print_held(out, mapping, r, PROFILE_GPU, false);
-        print_held(out, mapping, r, PROFILE_GPU, true);
-        print_held(out, mapping, r, PROFILE_NIC, false);
+        print_rank_devices(out, mapping, r, PROFILE_GPU, false);
+        print_rank_devices(out, mapping, r, PROFILE_GPU, true);
+        print_rank_devices(out, mapping, r, PROFILE_NIC, false);
         print_distance(out, mapping, r);
     }
 }
@@ -158,7 +158,7 @@ static json_t *device_json(const struct map_held *held)
                      (json_int_t)device->card, "near", !held->far);
 }
 
-static void add_devices(json_t *rank_object, const struct map_mapping *mapping, size_t rank)
+static void add_rank_devices(json_t *rank_object, const struct map_mapping *mapping, size_t rank)
 {
     static const char *const keys[] = {[PROFILE_GPU] = "gpus", [PROFILE_NIC] = "nics"};
     for (enum profile_device_kind kind = PROFILE_GPU; mapping->devices && kind <= PROFILE_NIC;
@@ -185,7 +185,7 @@ static json_t *rank_json(const struct map_mapping *mapping, size_t rank)
         object = json_pack("{s:I, s:s, s:I, s:I}", "worker", (json_int_t)rank, "node", name, "pu",
                            (json_int_t)place->pu, "os_index", (json_int_t)place->os_index);
     }
-    add_devices(object, mapping, rank);
+    add_rank_devices(object, mapping, rank);
     return object;
 }
 
@@ -210,8 +210,8 @@ static void print_json(FILE *out, const struct map_format *format,
 /* Numbers of the NUMA nodes with memory that the PUs of places [begin, end) belong to, behind
  * memory[0] and then memory[1]; nothing where those are all that have PUs: there is nothing to
  * bind. */
-static void print_memory(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
-                         const char *const memory[2])
+static void print_memory_nodes(FILE *out, const struct map_mapping *mapping, size_t begin,
+                               size_t end, const char *const memory[2])
 {
     const struct profile_class *class =
         profile_node_class(mapping->profile, mapping->places[begin].node);
@@ -306,7 +306,8 @@ static uint32_t *logical_of(const struct map_format *format, const struct map_ma
     return map_logical_indices(profile_node_class(mapping->profile, node));
 }
 
-static uint32_t number_of(const struct map_mapping *mapping, size_t at, const uint32_t *logical)
+static uint32_t printed_number(const struct map_mapping *mapping, size_t at,
+                               const uint32_t *logical)
 {
     const struct map_place *place = &mapping->places[at];
     const struct profile_set *pus = &profile_node_class(mapping->profile, place->node)->pus;
@@ -338,7 +339,7 @@ static void print_ranks(FILE *out, const struct map_format *format,
             for (size_t i = mapping->first[rank]; words->open && i < mapping->first[rank + 1];
                  i++) {
                 fprintf(out, "%s%u", i > mapping->first[rank] ? "," : words->open,
-                        number_of(mapping, i, logical));
+                        printed_number(mapping, i, logical));
             }
         }
     }
@@ -362,12 +363,13 @@ void map_print_words(FILE *out, const struct map_format *format, const struct ma
             print_mask(out, mapping, first, last);
         }
         for (size_t i = first; !words->mask && i < last; i++) {
-            fprintf(out, "%s%u", i > first ? words->thread : "", number_of(mapping, i, logical));
+            fprintf(out, "%s%u", i > first ? words->thread : "",
+                    printed_number(mapping, i, logical));
         }
         fputs(words->close ? words->close : "", out);
     }
     if (words->memory[0]) {
-        print_memory(out, mapping, begin, end, words->memory);
+        print_memory_nodes(out, mapping, begin, end, words->memory);
     }
     fputs(words->end ? words->end : "", out);
     if (words->threads) {

@@ -99,7 +99,7 @@ static uint64_t fill_order(const struct spmd_grid *grid, const struct blocks *b,
     return block * b->w * b->h + inner * b->iw * b->ih + y % b->ih * b->iw + x % b->iw;
 }
 
-static void lay_out(struct layout *layout, const struct blocks *blocks)
+static void lay_out_blocks(struct layout *layout, const struct blocks *blocks)
 {
     for (uint64_t rank = 0; rank < layout->count; rank++) {
         uint64_t i = rank % layout->grid->tile.n, j = rank / layout->grid->tile.n;
@@ -112,7 +112,7 @@ static void best_blocks(struct layout *layout)
     uint64_t n = layout->grid->tile.n, m = layout->grid->tile.m;
     struct blocks best = {n, m, n, m};
     int64_t counts[SPMD_LAYERS], lowest[SPMD_LAYERS];
-    lay_out(layout, &best);
+    lay_out_blocks(layout, &best);
     count_all(layout, lowest);
     for (struct blocks b = {.w = 1}; b.w <= n; b.w++) {
         for (b.h = 1; n % b.w == 0 && b.h <= m; b.h++) {
@@ -121,7 +121,7 @@ static void best_blocks(struct layout *layout)
                     if (b.h % b.ih) {
                         continue;
                     }
-                    lay_out(layout, &b);
+                    lay_out_blocks(layout, &b);
                     count_all(layout, counts);
                     if (better(counts, lowest)) {
                         best = b;
@@ -131,7 +131,7 @@ static void best_blocks(struct layout *layout)
             }
         }
     }
-    lay_out(layout, &best);
+    lay_out_blocks(layout, &best);
 }
 
 /* -- exchanges -- */
@@ -172,7 +172,7 @@ static unsigned char *layer_matrix(const struct servet_profile *profile, const u
     return layer;
 }
 
-static uint32_t node_of(const struct servet_profile *profile, uint32_t pu)
+static uint32_t node_of_pu(const struct servet_profile *profile, uint32_t pu)
 {
     struct profile_place place = {0};
     return profile_locate(profile, pu, &place) ? place.node : UINT32_MAX;
@@ -183,11 +183,11 @@ static uint32_t node_of(const struct servet_profile *profile, uint32_t pu)
 static void order_by_node(const struct servet_profile *profile, uint32_t *pus, uint64_t count)
 {
     for (uint64_t begin = 0, end; begin < count; begin = end) {
-        const uint32_t node = node_of(profile, pus[begin]);
+        const uint32_t node = node_of_pu(profile, pus[begin]);
         end = begin + 1;
         for (uint64_t i = end; i < count; i++) {
             const uint32_t pu = pus[i];
-            if (node_of(profile, pu) == node) {
+            if (node_of_pu(profile, pu) == node) {
                 memmove(pus + end + 1, pus + end, (i - end) * sizeof *pus);
                 pus[end++] = pu;
             }

@@ -237,7 +237,7 @@ static void run_traced(const struct spmd_planner *p, const struct words *words)
  * are alike. */
 enum { CHOICES = 4 };
 
-static struct spmd_measured run_once(const struct spmd_planner *p, const struct words *words)
+static struct spmd_measured run_traced_once(const struct spmd_planner *p, const struct words *words)
 {
     const char *command = p->options.characterise;
     struct spmd_measured measured;
@@ -267,7 +267,7 @@ static void measure_iteration(struct spmd_planner *p, const struct spmd_choice *
     spmd_plan_save(p, &choice->times, &grid, files.plan);
     make_words(p, &grid, &words);
     for (uint32_t i = 0; i < rounds; i++) {
-        measured = run_once(p, &words);
+        measured = run_traced_once(p, &words);
         seconds[i] = measured.compute_s / ((double)tile->x * (double)tile->y);
         seconds[rounds + i] = measured.iteration_s;
     }

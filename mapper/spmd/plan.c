@@ -61,8 +61,8 @@ static bool comes_before(const struct message *a, const struct message *b)
     return a->layer != b->layer ? a->layer > b->layer : a->bytes > b->bytes;
 }
 
-static json_t *messages_of(const struct spmd_planner *p, const struct spmd_grid *grid,
-                           uint64_t rank)
+static json_t *messages_of_rank(const struct spmd_planner *p, const struct spmd_grid *grid,
+                                uint64_t rank)
 {
     const struct spmd_problem *problem = &p->options.problem;
     struct message list[SPMD_DIRECTIONS];
@@ -110,7 +110,7 @@ static json_t *ranks_of(const struct spmd_planner *p, const struct spmd_grid *gr
                             pair(rank % grid->tile.n, rank / grid->tile.n), "node", node, "pu",
                             (json_int_t)place->pu, "os_index", (json_int_t)place->os_index, "tasks",
                             tasks_of(&p->options.problem.stencil, grid, rank), "messages",
-                            messages_of(p, grid, rank)));
+                            messages_of_rank(p, grid, rank)));
     }
     return list;
 }

@@ -9,7 +9,7 @@
 
 #include "profile/scope.h"
 /* Wide groups join many pairs. */
-static uint64_t count_pairs(const struct map_groups *groups)
+static uint64_t joined_pairs(const struct map_groups *groups)
 {
     uint64_t pairs = 0;
     for (uint32_t g = 0; g < groups->group_count; g++) {
@@ -43,9 +43,9 @@ static void sort_levels(const struct map_groups **levels, uint32_t depth)
 {
     for (uint32_t i = 1; i < depth; i++) {
         const struct map_groups *level = levels[i];
-        uint64_t pairs = count_pairs(level);
+        uint64_t pairs = joined_pairs(level);
         uint32_t at = i;
-        for (; at > 0 && count_pairs(levels[at - 1]) < pairs; at--) {
+        for (; at > 0 && joined_pairs(levels[at - 1]) < pairs; at--) {
             levels[at] = levels[at - 1];
         }
         levels[at] = level;
@@ -93,8 +93,8 @@ static int make_order(struct map_arena *arena, const struct map_groups **levels,
 }
 
 /* The layers, or all others but what only breaks ties, behind the `depth` levels that are there. */
-static uint32_t add_families(const struct map_class *class, bool layers,
-                             const struct map_groups **levels, uint32_t depth)
+static uint32_t append_levels(const struct map_class *class, bool layers,
+                              const struct map_groups **levels, uint32_t depth)
 {
     for (size_t f = 0; f < class->family_count; f++) {
         enum map_rule rule = class->families[f].rule;
@@ -110,7 +110,7 @@ int map_order_by_layers(struct map_arena *arena, const struct map_class *class,
 {
     const struct map_groups **levels = map_arena_get(arena, class->family_count, sizeof *levels);
     TRY(map_arena_check(arena));
-    return make_order(arena, levels, add_families(class, true, levels, 0),
+    return make_order(arena, levels, append_levels(class, true, levels, 0),
                       (uint32_t) class->of->pus.count, out);
 }
 
@@ -121,8 +121,8 @@ int map_order_by_all(struct map_arena *arena, const struct map_class *class,
         map_arena_get(arena, class->family_count + 2, sizeof *levels);
     bool layers_first = priority == MAP_COMMUNICATION;
     TRY(map_arena_check(arena));
-    uint32_t depth = add_families(class, layers_first, levels, 0);
-    depth = add_families(class, !layers_first, levels, depth);
+    uint32_t depth = append_levels(class, layers_first, levels, 0);
+    depth = append_levels(class, !layers_first, levels, depth);
     levels[depth++] = class->packages;
     levels[depth++] = &class->cores;
     return make_order(arena, levels, depth, (uint32_t) class->of->pus.count, out);

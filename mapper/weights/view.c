@@ -122,7 +122,7 @@ struct making {
     size_t load;
 };
 
-static map_weight weight_of(const struct making *making, enum map_rule rule, int64_t value)
+static map_weight weight_of_rule(const struct making *making, enum map_rule rule, int64_t value)
 {
     bool memory = making->view->priority == MAP_MEMORY;
     if (rule == MAP_TIE_PACKAGE) {
@@ -148,12 +148,13 @@ static int add_family(struct making *making, enum map_rule rule, int64_t value,
 {
     family->rule = rule;
     family->value = value;
-    family->weight = weight_of(making, rule, value);
+    family->weight = weight_of_rule(making, rule, value);
     return map_groups_make(&making->view->arena, relation, ids, &family->groups);
 }
 
-static int add_layers(struct making *making, const struct profile_communication *communication,
-                      const struct profile_set *ids, struct map_family *families)
+static int add_layer_families(struct making *making,
+                              const struct profile_communication *communication,
+                              const struct profile_set *ids, struct map_family *families)
 {
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
@@ -185,7 +186,7 @@ static int add_families(struct making *making, const struct profile_class *of,
                              : &of->memory.levels[used - of->cache_count].collisions,
                        &of->pus, &out->families[used]));
     }
-    TRY(add_layers(making, &of->communication, &of->pus, &out->families[used + 1]));
+    TRY(add_layer_families(making, &of->communication, &of->pus, &out->families[used + 1]));
     out->packages = &out->families[used].groups;
     return add_family(making, MAP_TIE_PACKAGE, 0, &of->packages, &of->pus, &out->families[used]);
 }
@@ -324,7 +325,7 @@ static int make_network(struct making *making)
         nodes.ids[n] = n;
     }
     view->network_count = count;
-    return add_layers(making, &view->profile->network, &nodes, view->network);
+    return add_layer_families(making, &view->profile->network, &nodes, view->network);
 }
 
 static void number_leaves(struct map_view *view)

@@ -216,7 +216,7 @@ static const struct profile_kind *most_capable(const struct profile_class *of)
 }
 
 /* Where work is shared out evenly, the others wait for a lesser core. */
-static void add_kind(struct suggesting *s)
+static void add_lesser_kind(struct suggesting *s)
 {
     const struct profile_kind *kind = most_capable(s->node.of);
     struct division fast = {0};
@@ -259,7 +259,7 @@ static void add_all(struct suggesting *s)
     const struct division *widest = packages.parts ? &packages : &node;
     const struct division *domains = s->memory.parts ? &s->memory : widest;
     const bool caches = s->cache.parts > domains->parts;
-    add_kind(s);
+    add_lesser_kind(s);
     (void)add_division(s, &s->memory);
     struct map_suggestion *fed = s->out->priority == MAP_MEMORY ? add_fed(s, domains) : NULL;
     struct map_suggestion *taken = add_division(s, &s->cache);
@@ -271,8 +271,8 @@ static void add_all(struct suggesting *s)
 }
 
 /* The first node with allowed PUs, and how many there are. */
-static void choose_node(const struct servet_profile *profile, const struct profile_set *allowed,
-                        struct map_part *out, uint32_t *nodes)
+static void find_first_node(const struct servet_profile *profile, const struct profile_set *allowed,
+                            struct map_part *out, uint32_t *nodes)
 {
     for (uint32_t n = 0; n < profile_node_count(profile); n++) {
         struct map_part part;
@@ -291,7 +291,7 @@ void map_suggest(const struct servet_profile *profile, const struct map_suggest_
 {
     struct suggesting s = {.out = out};
     *out = (struct map_suggestions){.priority = request->priority};
-    choose_node(profile, request->allowed, &s.node, &out->nodes);
+    find_first_node(profile, request->allowed, &s.node, &out->nodes);
     if (!s.node.allowed.count) {
         cli_usage("expected at least one PU that may be used");
     }

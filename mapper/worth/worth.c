@@ -56,8 +56,9 @@ static uint32_t measured_workers(const struct profile_memory_level *level)
     return points ? level->scaling[points - 1].workers : level->bytes_per_s > 0 ? 2 : 0;
 }
 
-static int check_measured(const struct profile_memory *memory, const struct profile_set *allowed,
-                          uint32_t *out, struct servet_error *error)
+static int check_memory_measured(const struct profile_memory *memory,
+                                 const struct profile_set *allowed, uint32_t *out,
+                                 struct servet_error *error)
 {
     uint32_t whole = 0, part = 0; /* of levels measured up to their groups' size, and of others */
     if (!(memory->reference_bytes_per_s > 0)) {
@@ -130,7 +131,7 @@ int map_worth(const struct profile_class *node_class, const struct profile_set *
               uint32_t *out_pus, struct map_worth *out, struct servet_error *error)
 {
     struct map_worth found = {0};
-    TRY(check_measured(&node_class->memory, allowed, &found.measured_workers, error));
+    TRY(check_memory_measured(&node_class->memory, allowed, &found.measured_workers, error));
     FREED uint32_t *pus = calloc(allowed->count + 1, sizeof *pus);
     struct map_node_view view;
     const struct servet_profile *node = map_one_node(node_class, &view);

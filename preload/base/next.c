@@ -15,7 +15,7 @@ __thread unsigned pin_has __attribute__((tls_model("initial-exec")));
 
 /* The shim and the tracer define the same names; they call each other only in the order of
  * LD_PRELOAD. */
-static bool is_ours(const char *path)
+static bool is_our_library(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     return slash && strncmp(slash + 1, "libservet_", strlen("libservet_")) == 0;
@@ -29,7 +29,7 @@ static void *find_in(const char *path, const char *name)
     if (object) {
         dlclose(object);
     }
-    return found && dladdr(found, &info) && !is_ours(info.dli_fname) ? found : NULL;
+    return found && dladdr(found, &info) && !is_our_library(info.dli_fname) ? found : NULL;
 }
 
 /* Objects are only looked at: the list can change while another thread loads one, but not lose what
@@ -42,7 +42,7 @@ static void *find_anywhere(const char *name)
         return NULL;
     }
     for (; map && !found; map = map->l_next) {
-        if (map->l_name && *map->l_name && !is_ours(map->l_name)) {
+        if (map->l_name && *map->l_name && !is_our_library(map->l_name)) {
             found = find_in(map->l_name, name);
         }
     }

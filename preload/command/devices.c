@@ -46,14 +46,14 @@ struct choice {
 };
 
 /* An empty list of devices hides them all: it is a choice too. */
-static bool is_set(const char *name)
+static bool is_chosen(const char *name)
 {
     return name && getenv(name);
 }
 
 static void set_default(const char *name, const char *value)
 {
-    if (*value && !is_set(name) && setenv(name, value, 1) < 0) {
+    if (*value && !is_chosen(name) && setenv(name, value, 1) < 0) {
         cli_fail("cannot set %s: %s", name, strerror(errno));
     }
 }
@@ -107,9 +107,9 @@ static const struct card *card_of(const struct profile_device *device)
 /* Has a variable said which GPUs of this maker the process has? */
 static bool are_given(const struct profile_gpu_maker *maker)
 {
-    bool given = is_set(maker->selector);
+    bool given = is_chosen(maker->selector);
     for (size_t i = 0; i < PROFILE_GPU_LISTS * 3; i++) {
-        given = given || is_set(maker->lists[i / 3][i % 3]);
+        given = given || is_chosen(maker->lists[i / 3][i % 3]);
     }
     return given;
 }
@@ -336,7 +336,7 @@ static void narrow(const struct choice *c, const struct pin_options *options)
 
 /* As the runtime takes it: the UUID; of a tile "0.1", unless tiles are counted flat; else the
  * number. */
-static void print_gpu(FILE *out, const struct profile_device *device)
+static void print_gpu_name(FILE *out, const struct profile_device *device)
 {
     const char *hierarchy = getenv("ZE_FLAT_DEVICE_HIERARCHY");
     bool intel = strncmp(device->name, "ze", 2) == 0;
@@ -367,7 +367,7 @@ static char *list(const struct choice *c, const struct profile_gpu_maker *maker,
         } else if (maker && device->kind == PROFILE_GPU && device->pci_vendor == maker->vendor &&
                    (device->uuid || device->number != PROFILE_NOT_SAID)) {
             fputs(comma, out);
-            print_gpu(out, device);
+            print_gpu_name(out, device);
             count++;
         }
     }

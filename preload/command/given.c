@@ -126,7 +126,7 @@ static void find_gpus(const struct profile_class *of, uint32_t vendor, const cha
 /* -- lists -- */
 
 /* "1" of a tile that is called ze1.0, or "1.0". */
-static bool is_tile(const struct profile_device *device, const char *entry)
+static bool names_tile(const struct profile_device *device, const char *entry)
 {
     const size_t length = strlen(entry);
     return strncmp(device->name, "ze", 2) == 0 && strchr(device->name, '.') &&
@@ -135,15 +135,15 @@ static bool is_tile(const struct profile_device *device, const char *entry)
 }
 
 /* Adds what the entry means. False: nothing. */
-static bool add_entry(const struct pin_gpus *from, const char *entry, struct pin_gpus *out)
+static bool add_given(const struct pin_gpus *from, const char *entry, struct pin_gpus *out)
 {
     const size_t before = out->count, length = strlen(entry);
     const bool number = *entry && strspn(entry, "0123456789") == length;
     bool tiles = false;
     for (size_t i = 0; i < from->count; i++) {
         const struct profile_device *device = from->list[i];
-        tiles = tiles || is_tile(device, entry);
-        if (is_tile(device, entry) ||
+        tiles = tiles || names_tile(device, entry);
+        if (names_tile(device, entry) ||
             (!number && *entry && device->uuid && strncasecmp(device->uuid, entry, length) == 0)) {
             out->list[out->count++] = device;
             if (!tiles) {
@@ -178,7 +178,7 @@ static int apply_list(const char *name, struct pin_gpus *gpus, struct servet_err
     struct pin_gpus found = {.list = list};
     char *rest = copy;
     for (char *entry; !hides_all(value) && (entry = strsep(&rest, ","));) {
-        if (found.count == gpus->count || !add_entry(gpus, entry, &found)) {
+        if (found.count == gpus->count || !add_given(gpus, entry, &found)) {
             return profile_error(error, -ENOENT,
                                  "%s=%s: expected %s of the %zu GPUs that this process may open, "
                                  "got '%s'",
@@ -281,7 +281,7 @@ static void take_in_turn(size_t rank, size_t ranks, struct pin_gpus *own, struct
 /* Which of the `shares` ranks of a GPU `rank` is. Those that a deal in blocks gives to it count
  * as they follow; those of a deal in turn that are not among these take what is left. So ranks of
  * either deal differ. */
-static size_t share_of(size_t rank, size_t at, size_t gpus, size_t shares)
+static size_t turn_of_rank(size_t rank, size_t at, size_t gpus, size_t shares)
 {
     const size_t first = at * shares;
     size_t before = 0;
@@ -306,7 +306,7 @@ static void divide_pus(const struct pin_launcher *launcher, struct pin_given *ou
                  at = place_in(&out->job, out->own.list[0]);
     out->shares = (ranks * out->own.count + out->job.count - 1) / out->job.count;
     out->shares = out->shares ? out->shares : 1;
-    out->share = share_of(rank, at, out->job.count, out->shares);
+    out->share = turn_of_rank(rank, at, out->job.count, out->shares);
 }
 
 /* The first vendor of which a variable speaks, or whose GPUs the workers take. */

@@ -37,7 +37,7 @@ int pin_tuned_path(const char *profile, const char *program, char *const *argume
 }
 
 /* The user's own entry comes before that of the machine. */
-static int find_file(const char *program, char *const *arguments, char path[PATH_MAX])
+static int find_entry(const char *program, char *const *arguments, char path[PATH_MAX])
 {
     char profile[PATH_MAX];
     struct servet_error ignored;
@@ -65,7 +65,7 @@ static bool read_word(const char *word, const char *const *words, unsigned *out)
 }
 
 /* Entries of nodes with one tier have no word of memory. */
-static bool read_row(const json_t *row, struct pin_tuned *out)
+static bool read_tuned_row(const json_t *row, struct pin_tuned *out)
 {
     const json_t *memory = json_object_get(row, PIN_TUNED_MEMBIND);
     unsigned at, policy = PIN_TUNED_FIRST_TOUCH;
@@ -121,7 +121,7 @@ static int find_row(const json_t *rows, const char *path, struct pin_tuned *give
     json_array_foreach(rows, i, row)
     {
         struct pin_tuned one;
-        if (!read_row(row, &one)) {
+        if (!read_tuned_row(row, &one)) {
             return profile_error(error, -EINVAL, "%s: %s[%zu]: expected ranks, threads, placement",
                                  path, PIN_TUNED_ROWS, i);
         }
@@ -141,7 +141,7 @@ static int find_row(const json_t *rows, const char *path, struct pin_tuned *give
     return say_what_differs(path, ranks, threads, given, error);
 }
 
-static json_int_t pus_of(const json_t *root)
+static json_int_t recorded_pus(const json_t *root)
 {
     return json_integer_value(json_object_get(json_object_get(root, PIN_TUNED_MACHINE), "pus"));
 }
@@ -161,7 +161,7 @@ int pin_tuned_read_search(const char *path, const char *signature, struct pin_tu
     if (found) {
         *out = (struct pin_tuned_search){
             .rounds = (uint32_t)json_integer_value(json_object_get(first, PIN_TUNED_ROUNDS)),
-            .pus = (uint32_t)pus_of(root)};
+            .pus = (uint32_t)recorded_pus(root)};
     }
     json_decref(root);
     return found ? 0 : -ENOENT;
@@ -178,7 +178,7 @@ static int read_rows(const json_t *root, const char *path, struct pin_tuned *giv
     if (profile_signature("", here) < 0 || !is_of_machine(root, here)) {
         return profile_error(error, -ENOENT, "%s: tuned on another machine", path);
     }
-    const json_int_t pus = pus_of(root);
+    const json_int_t pus = recorded_pus(root);
     if (given->pus && pus != given->pus) {
         return profile_error(error, -ENOENT, "%s: tuned on %lld PUs, this process may use %u", path,
                              (long long)pus, given->pus);
@@ -189,7 +189,7 @@ static int read_rows(const json_t *root, const char *path, struct pin_tuned *giv
 int pin_tuned_find(const char *program, char *const *arguments, struct pin_tuned *out,
                    char path[PATH_MAX], struct servet_error *error)
 {
-    if (find_file(program, arguments, path) < 0) {
+    if (find_entry(program, arguments, path) < 0) {
         return profile_error(error, -ENOENT, "%s with these arguments was not tuned here", program);
     }
     json_error_t why;

@@ -388,7 +388,8 @@ static int standard_main(void *argument)
 #ifndef NO_ATTRIBUTE_MASKS
 
 /* `mask`, NULL: of one PU, on as little stack as that needs. 0 or an error number. */
-static int set_mask(pthread_attr_t *attributes, const struct profile_mask *mask, uint32_t pu)
+static int set_attribute_mask(pthread_attr_t *attributes, const struct profile_mask *mask,
+                              uint32_t pu)
 {
     if (mask) {
         return PIN_LIBC(pthread_attr_setaffinity_np)(attributes, sizeof *mask,
@@ -435,7 +436,7 @@ static bool copy_attributes(const pthread_attr_t *from, const struct profile_mas
         0) {
         return false;
     }
-    if (set_mask(out, mask, pu) == 0 && (!from || take_rest(from, out))) {
+    if (set_attribute_mask(out, mask, pu) == 0 && (!from || take_rest(from, out))) {
         return true;
     }
     PIN_LIBC(pthread_attr_destroy)(out);

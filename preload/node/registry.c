@@ -56,7 +56,7 @@ static uint64_t area_of(const struct pin_registry *registry, uint32_t offset)
 }
 
 /* The first byte behind a lock. */
-static uint64_t end_of(const struct flock *lock)
+static uint64_t end_of_lock(const struct flock *lock)
 {
     return lock->l_len == 0 ? (uint64_t)INT64_MAX : (uint64_t)lock->l_start + (uint64_t)lock->l_len;
 }
@@ -107,7 +107,7 @@ static void count_jobs(struct pin_file file, uint64_t start, uint64_t end,
         company->mains += find_lock(file, job + (FOR_MAIN << PROCESS_BITS), behind, &ignored);
     }
     count_jobs(file, start, job, company);
-    count_jobs(file, end_of(&found) > behind ? end_of(&found) : behind, end, company);
+    count_jobs(file, end_of_lock(&found) > behind ? end_of_lock(&found) : behind, end, company);
 }
 
 /* By another job? `any`: a lock on the PU, or on more. */
@@ -222,7 +222,7 @@ static bool has_fellow(struct pin_file file, uint32_t pu)
     struct flock found;
     const uint64_t mine = start_of_job(pu, file.of->job), end = mine + (1 << JOB_SHIFT);
     return find_lock(file, mine, end, &found) && (uint64_t)found.l_start >= mine &&
-           end_of(&found) <= end;
+           end_of_lock(&found) <= end;
 }
 
 /* False: another job is there. */
@@ -320,7 +320,7 @@ static bool read_taken(struct pin_file file, struct profile_mask *taken)
     }
     *taken = (struct profile_mask){0};
     for (uint64_t at = base; find_lock(file, at, end, &found);) {
-        const uint64_t behind = end_of(&found) < end ? end_of(&found) : end;
+        const uint64_t behind = end_of_lock(&found) < end ? end_of_lock(&found) : end;
         at = (uint64_t)found.l_start > at ? (uint64_t)found.l_start : at;
         for (; at < behind; at++) {
             profile_mask_add(taken, (uint32_t)(at - base));

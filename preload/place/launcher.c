@@ -152,7 +152,7 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
 enum { BITS_OF_HEX_DIGIT = 4 };
 
 /* Adds a mask ("0x3"), whose last digit is PUs 0 to 3, or one PU. Returns what follows. */
-static const char *add_pus(const char *text, struct profile_mask *out)
+static const char *add_listed(const char *text, struct profile_mask *out)
 {
     const bool is_mask = strncmp(text, "0x", 2) == 0;
     const char *end = text + strspn(text, is_mask ? "0123456789abcdefABCDEFx" : "0123456789");
@@ -184,7 +184,7 @@ static bool read_step_pus(uint32_t rank, struct profile_mask *all, struct profil
     }
     for (uint32_t task = 0; *text; task++) {
         struct profile_mask one = {0};
-        const char *end = add_pus(text, &one);
+        const char *end = add_listed(text, &one);
         if (*end != ',' && *end != '\0') {
             return false;
         }
@@ -324,7 +324,7 @@ void pin_launcher_mark_own(const struct pin_launcher *launcher, const char *gpus
 }
 
 /* Has servet-pin marked this very rank, and not one above mpirun? */
-static bool is_marked(const struct pin_launcher *launcher)
+static bool is_marked_rank(const struct pin_launcher *launcher)
 {
     char rank[64];
     const char *marked = pin_environment(pin_option_table[PIN_BESIDE].name);
@@ -349,7 +349,7 @@ void pin_launcher_allowed(struct pin_launcher *launcher, const struct profile_ma
         return;
     }
     find_job_pus(launcher, &all);
-    const bool is_servets = is_marked(launcher);
+    const bool is_servets = is_marked_rank(launcher);
     if (!is_servets && profile_mask_equal(start, &all)) {
         return;
     }

@@ -109,7 +109,8 @@ static bool read_exported(struct exported *out)
 
 /* Is the mask still what was set, or the one from before? A runtime puts the main thread on
  * the first place. */
-static bool is_ours(const struct exported *it, const struct profile_mask *mask, bool has_runtime)
+static bool is_our_mask(const struct exported *it, const struct profile_mask *mask,
+                        bool has_runtime)
 {
     return profile_mask_equal(mask, &it->pus) || profile_mask_equal(mask, &it->before) ||
            (has_runtime && profile_mask_count(mask) == 1 && profile_mask_has(mask, it->first));
@@ -120,7 +121,7 @@ bool pin_places_read(const struct pin_launcher *launcher, bool has_runtime,
 {
     struct exported it;
     char rank[64];
-    if (!launcher->name || !read_exported(&it) || !is_ours(&it, mask, has_runtime)) {
+    if (!launcher->name || !read_exported(&it) || !is_our_mask(&it, mask, has_runtime)) {
         return false;
     }
     const int length = pin_launcher_format(launcher, rank, sizeof rank);
@@ -157,7 +158,7 @@ static bool is_exported(const char *variable)
 void pin_places_drop(const struct profile_mask *mask)
 {
     static struct exported it; /* the stack of who calls exec may be small */
-    if (!read_exported(&it) || is_ours(&it, mask, false)) {
+    if (!read_exported(&it) || is_our_mask(&it, mask, false)) {
         return;
     }
     char **to = environ;

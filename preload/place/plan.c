@@ -384,7 +384,7 @@ static void settle_order(const struct planning *planning, struct pin_plan *plan)
     }
 }
 
-static void find_domains(const struct profile_class *node_class, struct pin_plan *plan)
+static void find_domains_of_places(const struct profile_class *node_class, struct pin_plan *plan)
 {
     plan->own = (struct profile_mask){0};
     for (size_t i = 0; i < plan->count; i++) {
@@ -420,7 +420,7 @@ static int place_workers(struct planning *planning, struct pin_plan *plan)
         return code < 0 ? code : -ENOMEM;
     }
     settle_order(planning, plan);
-    find_domains(node_class, plan);
+    find_domains_of_places(node_class, plan);
     const struct pin_memory_request request = {.node_class = node_class,
                                                .own = &plan->own,
                                                .ranks = planning->asked->launcher->node_ranks};

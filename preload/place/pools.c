@@ -199,7 +199,7 @@ static size_t take_beside_others(struct pin_pools *pools, bool is_main)
     return best;
 }
 
-static void give_back(struct pin_pools *pools, size_t place)
+static void give_place_back(struct pin_pools *pools, size_t place)
 {
     PIN_NEEDS_LOCK();
     if (place != PIN_NO_PLACE) {
@@ -382,7 +382,7 @@ static void leave_pool(struct pin_pools *pools, unsigned pool)
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         struct pin_thread *thread = pin_record_at(number);
         if (thread->pool == pool && thread->place != PIN_NO_PLACE) {
-            give_back(pools, thread->place);
+            give_place_back(pools, thread->place);
             thread->place = PIN_NO_PLACE;
             pin_process_leave(thread);
         }
@@ -408,7 +408,7 @@ static void leave_pools(struct pin_pools *pools, bool team)
     }
     keep_registry_open(pools);
     if (team && pools->main_place != PIN_NO_PLACE && !pools->rank) {
-        give_back(pools, pools->main_place);
+        give_place_back(pools, pools->main_place);
         pools->main_place = PIN_NO_PLACE;
         pin_process_leave(NULL);
     }
@@ -531,7 +531,7 @@ size_t pin_pools_place_rest(struct pin_pools *pools, bool is_calm)
 
 void pin_pools_lose(struct pin_pools *pools, struct pin_thread *thread)
 {
-    give_back(pools, thread->place);
+    give_place_back(pools, thread->place);
     thread->place = PIN_NO_PLACE;
     atomic_store(&thread->pu, PIN_LEFT);
 }
@@ -558,7 +558,7 @@ bool pin_pools_move(struct pin_pools *pools, struct pin_thread *thread, int32_t 
         }
         hold(pools, at, thread ? thread->pool : PIN_POOLS);
     }
-    give_back(pools, *held);
+    give_place_back(pools, *held);
     *held = at;
     return true;
 }

@@ -139,7 +139,7 @@ int slurm_spank_user_init(spank_t spank, int ac, char **av)
     return 0;
 }
 
-static bool is_set(spank_t spank, const char *name)
+static bool has_variable(spank_t spank, const char *name)
 {
     char value[8];
     spank_err_t found = spank_getenv(spank, name, value, sizeof value);
@@ -271,7 +271,8 @@ int slurm_spank_task_init(spank_t spank, int ac, char **av)
         return 0;
     }
     /* The administrator's default leaves a user's own variables alone. */
-    if (asked_for || (!is_set(spank, "SERVET_MEM_PRIOR") && !is_set(spank, "SERVET_COMM_PRIOR"))) {
+    if (asked_for ||
+        (!has_variable(spank, "SERVET_MEM_PRIOR") && !has_variable(spank, "SERVET_COMM_PRIOR"))) {
         set_job_variable(spank, "SERVET_MEM_PRIOR", choice == MEMORY ? "1" : "0");
         set_job_variable(spank, "SERVET_COMM_PRIOR", choice == COMMUNICATION ? "1" : "0");
     }

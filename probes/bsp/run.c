@@ -85,7 +85,7 @@ static bool same_backend(const struct profile_bsp *bsp, const char *backend)
 }
 
 /* Where an entry belongs: before the first of its backend with as many processors or more. */
-static size_t place_of(const struct servet_profile *profile, const struct profile_bsp *entry)
+static size_t place_of_entry(const struct servet_profile *profile, const struct profile_bsp *entry)
 {
     size_t place = profile->bsp_count;
     for (size_t i = 0; i < profile->bsp_count; i++) {
@@ -107,7 +107,7 @@ int probe_bsp_store(const struct probe_bsp *found, const char *backend,
     struct profile_bsp *grown = realloc(profile->bsp, (profile->bsp_count + 1) * sizeof *grown);
     TRY(grown ? 0 : -ENOMEM);
     profile->bsp = grown;
-    const size_t place = place_of(profile, &entry);
+    const size_t place = place_of_entry(profile, &entry);
     if (place < profile->bsp_count && same_backend(&grown[place], backend) &&
         grown[place].processors == entry.processors) {
         profile_bsp_free(&grown[place]);

@@ -67,7 +67,7 @@ struct estimate {
 
 /* The fastest of a place: beside a load half of all samples are disturbed. If the next one is far
  * from it, it may be disturbed, too. */
-static struct estimate place_of(const double *sorted, size_t count)
+static struct estimate estimate_of_place(const double *sorted, size_t count)
 {
     double median = sorted[count / 2];
     return (struct estimate){.seconds = sorted[0],
@@ -86,7 +86,8 @@ static struct estimate point_of(struct cache_point *point)
     for (size_t place = 0; place < CACHE_PLACES_MAX; place++) {
         if (point->repeats[place] > 0) {
             profile_sort(point->seconds[place], point->repeats[place]);
-            const struct estimate one = place_of(point->seconds[place], point->repeats[place]);
+            const struct estimate one =
+                estimate_of_place(point->seconds[place], point->repeats[place]);
             seconds[count++] = one.seconds;
             own += one.error_s * one.error_s;
             sum.spread += fmax(one.spread, 0);

@@ -62,7 +62,7 @@ static size_t memory_for(const struct machine *machine)
 }
 
 /* The declared sizes only say how far to look; without any, as far as memory lets us. */
-static size_t end_of(const struct probe *probe, bool *cut_short)
+static size_t largest_set(const struct probe *probe, bool *cut_short)
 {
     const struct machine *machine = probe->machine;
     double declared = farther * (double)probe_cache_declared_largest(probe_cache_declared(machine));
@@ -183,7 +183,7 @@ static size_t few_places(double bytes)
 /* A look ends before the largest working sets, which take the most time, where a machine is thirty
  * times slower than others. It has some seconds in any case, or there would be nothing to infer
  * from. */
-static bool is_over(const struct measurement *m, bool looks)
+static bool is_look_over(const struct measurement *m, bool looks)
 {
     const double gone_s = probe_elapsed(m->probe) - m->begun_s;
     return looks ? seconds_left(m, false) < 0 && gone_s > refined_s : seconds_left(m, true) < 0;
@@ -198,7 +198,7 @@ static int sweep_curve(struct measurement *m, size_t first, bool looks)
         struct cache_point *point = &m->samples->points[i];
         const size_t wanted = looks ? few_places(point->bytes) : places_of(point->bytes);
         for (size_t place = 0; place < wanted; place++) {
-            if (is_over(m, looks)) {
+            if (is_look_over(m, looks)) {
                 m->over = true;
                 return 0;
             }
@@ -488,7 +488,7 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
     struct measurement m = {.probe = probe,
                             .pu = pu,
                             .begun_s = probe_elapsed(probe),
-                            .end = end_of(probe, &result.cut_short),
+                            .end = largest_set(probe, &result.cut_short),
                             .samples = samples,
                             .result = &result,
                             .error = error};

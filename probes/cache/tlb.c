@@ -245,7 +245,7 @@ static struct reaches infer_of(const struct probe_tlb_times *times, uint32_t fir
 
 /* Of the reach of each pass that is nearest to `pages`, if it is of the same level. Not known where
  * all are one of the tried reaches: those are steps of 2 %. */
-static double spread_of(const struct reaches *passes, uint32_t count, double pages)
+static double spread_of_reach(const struct reaches *passes, uint32_t count, double pages)
 {
     double seen[TLB_PASSES_MAX];
     size_t seen_count = 0;
@@ -275,6 +275,6 @@ void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times 
     for (size_t i = 0; i < out->count; i++) {
         out->levels[i].reach_bytes = (uint64_t)(all.pages[i] * (double)probe->machine->page_bytes);
         out->levels[i].seconds = all.seconds[i];
-        out->levels[i].spread = spread_of(alone, times->passes, all.pages[i]);
+        out->levels[i].spread = spread_of_reach(alone, times->passes, all.pages[i]);
     }
 }

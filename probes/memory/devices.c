@@ -81,7 +81,7 @@ static struct profile_transfer row_of(uint32_t node, struct machine_transferred 
     };
 }
 
-static void leave_out(struct probe_devices *result, const char *device, const char *why)
+static void leave_device_out(struct probe_devices *result, const char *device, const char *why)
 {
     if (!result->why[0]) {
         snprintf(result->why, sizeof result->why, "%s: %s", device, why);
@@ -100,7 +100,7 @@ static int measure_device(struct probe *probe, const struct profile_device *devi
         return rc;
     }
     if (rc < 0 || why.text[0]) {
-        leave_out(result, device->name, why.text[0] ? why.text : probe_machine_strerror(rc));
+        leave_device_out(result, device->name, why.text[0] ? why.text : probe_machine_strerror(rc));
     }
     if (rc == -EIO) {
         return rc;
@@ -127,7 +127,7 @@ static int measure_all(struct probe *probe, struct places *places, struct probe_
             continue;
         }
         if (!first && probe_late(probe)) {
-            leave_out(result, device->name, probe_machine_strerror(-ETIME));
+            leave_device_out(result, device->name, probe_machine_strerror(-ETIME));
             result->cut_short = true;
             return 0;
         }

@@ -173,8 +173,9 @@ static char *make_note(const struct domain *domain, const struct profile_memory_
 }
 
 /* The curve of the level's first group, one worker per inner domain first. */
-static int measure_scaling(const struct sets *sets, size_t index,
-                           const struct profile_memory *memory, struct profile_memory_level *out)
+static int measure_domain_scaling(const struct sets *sets, size_t index,
+                                  const struct profile_memory *memory,
+                                  struct profile_memory_level *out)
 {
     const struct partition *of = &sets->levels[index].partition;
     FREED struct partition *inner = calloc(index + 1, sizeof *inner); /* not owned */
@@ -193,7 +194,7 @@ static int make_level(const struct sets *sets, size_t index, const struct profil
 {
     const struct domain *domain = &sets->levels[index];
     TRY(probe_partition_groups(&domain->partition, sets->pus, &out->collisions));
-    TRY(measure_scaling(sets, index, memory, out));
+    TRY(measure_domain_scaling(sets, index, memory, out));
     const struct profile_scaling_point *two = &out->scaling[out->scaling_count > 1];
     out->bytes_per_s = out->scaling_count > 1 ? two->bytes_per_s / 2 : 0;
     out->quality = (struct profile_quality){.origin = PROFILE_MEASURED,

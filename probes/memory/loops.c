@@ -63,7 +63,7 @@ static enum profile_kernel kernel_of_levels(const struct probe *probe)
 
 /* 0, -errno, or 1: it is too late to end this one. Where other tasks keep the PUs apart, what one
  * gets alone is known all the same, and the others of this round are not waited for either. */
-static int one_round(const struct loop_question *question, size_t round, struct rounds *rounds)
+static int one_loop_round(const struct loop_question *question, size_t round, struct rounds *rounds)
 {
     bool meet = question->domain->count > 1;
     int rc = 0;
@@ -124,7 +124,7 @@ static int measure_loops(const struct loop_question *question, struct profile_me
     int rc = kernels ? 0 : -ENOMEM;
     while (rc == 0 && done < ROUNDS && !probe_late(question->probe)) {
         probe_tell(question->probe, 0.9, "loops over memory");
-        rc = one_round(question, done, rounds);
+        rc = one_loop_round(question, done, rounds);
         done += rc == 0;
     }
     TRY(rc);

@@ -26,7 +26,7 @@ struct cell {
 
 /* -- one cell -- */
 
-static uint32_t number_of(const struct matrix *matrix, size_t node)
+static uint32_t numa_number(const struct matrix *matrix, size_t node)
 {
     return matrix->probe->declared->numa[node].os_index;
 }
@@ -34,7 +34,7 @@ static uint32_t number_of(const struct matrix *matrix, size_t node)
 static int32_t numa_of(const struct matrix *matrix, const struct cell *cell)
 {
     /* the only one is where memory falls by itself */
-    return matrix->probe->declared->numa_count > 1 ? (int32_t)number_of(matrix, cell->node) : -1;
+    return matrix->probe->declared->numa_count > 1 ? (int32_t)numa_number(matrix, cell->node) : -1;
 }
 
 static int measure_latency(const struct matrix *matrix, const struct cell *cell, double *seconds)
@@ -65,7 +65,7 @@ static int measure_row(const struct matrix *matrix, const struct cell *cell)
         rounds++;
     }
     struct profile_numa_access row = {
-        .node = number_of(matrix, cell->node),
+        .node = numa_number(matrix, cell->node),
         .seconds_per_access = profile_median_value(seconds, rounds),
         .bytes_per_s = profile_median_value(rates, rounds),
         .quality = {.origin = PROFILE_MEASURED,
@@ -82,7 +82,7 @@ static void leave_out(const struct matrix *matrix, const struct cell *cell, cons
     struct probe_numa *result = matrix->result;
     if (!result->why[0]) {
         snprintf(result->why, sizeof result->why, "node %u from PU %u: %s",
-                 number_of(matrix, cell->node), cell->pus->ids[0], why);
+                 numa_number(matrix, cell->node), cell->pus->ids[0], why);
     }
 }
 
@@ -96,7 +96,7 @@ static bool is_fault(int rc)
  * is out of reach is worth knowing. Memory that is all of one node was reached before. */
 static int try_cell(struct matrix *matrix, const struct cell *cell)
 {
-    probe_tell(matrix->probe, 0.97, "memory of node %u from PU %u", number_of(matrix, cell->node),
+    probe_tell(matrix->probe, 0.97, "memory of node %u from PU %u", numa_number(matrix, cell->node),
                cell->pus->ids[0]);
     const bool named = matrix->probe->declared->numa_count > 1;
     bool first = matrix->started++ == 0 && named, late = probe_late(matrix->probe) && !first;
@@ -115,13 +115,13 @@ static const struct profile_numa_access *nearest_row(const struct matrix *matrix
     for (size_t i = 0; i < matrix->result->count; i++) {
         const struct profile_numa_access *row = &matrix->result->rows[i];
         bool nearer = !found || row->seconds_per_access < found->seconds_per_access;
-        found = row->node == number_of(matrix, node) && nearer ? row : found;
+        found = row->node == numa_number(matrix, node) && nearer ? row : found;
     }
     return found;
 }
 
 /* Its own, else the group with the least latency to it; none where it was out of reach. */
-static int pus_near(const struct matrix *matrix, size_t node, struct profile_set *out)
+static int pus_near_numa(const struct matrix *matrix, size_t node, struct profile_set *out)
 {
     const struct probe *probe = matrix->probe;
     const struct profile_numa_access *nearest = nearest_row(matrix, node);
@@ -169,7 +169,7 @@ static int measure_nodes(struct matrix *matrix)
     TRY(near.groups && matrix->result->together_bytes_per_s ? 0 : -ENOMEM);
     for (; nodes > 1 && near.group_count < nodes; near.group_count++) {
         const struct profile_set *pus = &near.groups[near.group_count];
-        TRY(pus_near(matrix, near.group_count, &near.groups[near.group_count]));
+        TRY(pus_near_numa(matrix, near.group_count, &near.groups[near.group_count]));
         fewest = pus->count && pus->count < fewest ? pus->count : fewest;
     }
     for (size_t node = 0; node < near.group_count; node++) {
@@ -233,7 +233,7 @@ static int make_groups(struct matrix *matrix)
     return 0;
 }
 
-static int measure_all(struct matrix *matrix)
+static int measure_cells(struct matrix *matrix)
 {
     TRY(make_groups(matrix));
     for (size_t group = 0; group < matrix->groups.group_count; group++) {
@@ -264,7 +264,7 @@ int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
     FREED_BY(probe_numa_free) struct probe_numa result = {0};
     FREED_BY(free_groups)
     struct matrix matrix = {.probe = probe, .bytes = array_bytes, .result = &result};
-    const int rc = measure_all(&matrix);
+    const int rc = measure_cells(&matrix);
     if (rc < 0) {
         return probe_error(error, rc, "measuring the memory of each NUMA node");
     }

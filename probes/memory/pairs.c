@@ -152,8 +152,8 @@ static double scale_of(const struct memory_rounds *rounds, uint32_t pu)
 
 /* One PU alone, as long as that adds something, then all pairs at the same time. Where the rest of
  * the budget is another probe's, that is all there is. */
-static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t pairs, size_t round,
-                     struct pair_rounds *out)
+static int one_pair_round(struct memory_rounds *rounds, const uint32_t *pus, size_t pairs,
+                          size_t round, struct pair_rounds *out)
 {
     struct probe *probe = rounds->probe;
     double rates[2 * CONCURRENT_MOST], alone;
@@ -190,8 +190,8 @@ static bool is_clear(const struct memory_rounds *rounds, const struct pair_round
 }
 
 /* A run that is late does with one round. */
-static bool is_settled(const struct memory_rounds *rounds, const struct pair_rounds *pairs,
-                       size_t count, size_t done)
+static bool are_rounds_settled(const struct memory_rounds *rounds, const struct pair_rounds *pairs,
+                               size_t count, size_t done)
 {
     bool settled = true;
     for (size_t k = 0; k < count && settled; k++) {
@@ -230,8 +230,8 @@ static void keep_pairs(struct memory_rounds *rounds, const struct pair_position 
 
 /* A pairs_measure_function: what the slower PU of each pair gets, scaled; learns the spread from
  * the first pairs. */
-static int ask_pairs(void *argument, const struct pair_position *pairs, size_t count,
-                     double *bytes_per_s, double *figures)
+static int ask_pair_rates(void *argument, const struct pair_position *pairs, size_t count,
+                          double *bytes_per_s, double *figures)
 {
     struct memory_rounds *rounds = argument;
     const struct profile_set *set = &rounds->probe->machine->pus;
@@ -245,8 +245,8 @@ static int ask_pairs(void *argument, const struct pair_position *pairs, size_t c
         pus[2 * k + 1] = set->ids[pairs[k].j];
     }
     probe_tell(rounds->probe, part, "memory of PUs %u and %u", pus[0], pus[1]);
-    for (; !is_settled(rounds, found, count, done); done++) {
-        int rc = one_round(rounds, pus, count, done, found);
+    for (; !are_rounds_settled(rounds, found, count, done); done++) {
+        int rc = one_pair_round(rounds, pus, count, done, found);
         if (done > 0 && rounds->not_concurrent) {
             break;
         }
@@ -265,15 +265,15 @@ static int ask_pairs(void *argument, const struct pair_position *pairs, size_t c
 
 /* The pair once more, in all rounds. Where it collided the better figure counts, since interference
  * only takes bandwidth away; else the later one. */
-static int ask_again(struct memory_rounds *rounds, const struct pair_position *pair,
-                     double *bytes_per_s)
+static int ask_pair_again(struct memory_rounds *rounds, const struct pair_position *pair,
+                          double *bytes_per_s)
 {
     const size_t at = probe_pair_index(rounds->probe->machine->pus.count, pair->i, pair->j);
     const double slower = rounds->slower[at];
     const bool collided = probe_memory_collides(*bytes_per_s, reference_of(rounds));
     double again, figure;
     rounds->thorough = true;
-    int rc = ask_pairs(rounds, pair, 1, &again, &figure);
+    int rc = ask_pair_rates(rounds, pair, 1, &again, &figure);
     rounds->thorough = false;
     if (rc < 0 || (collided && again <= *bytes_per_s)) {
         rounds->slower[at] = slower;
@@ -342,7 +342,7 @@ static int verify(struct memory_rounds *rounds, struct sampling *sampling,
                    colliding = probe_memory_collides(outcome->values[k], reference),
                    chosen = measured && (colliding || others++ % step == 0);
         if (chosen || (!colliding && is_bridged(outcome, n, i, j, reference))) {
-            TRY(ask_again(rounds, &pair, &outcome->values[k]));
+            TRY(ask_pair_again(rounds, &pair, &outcome->values[k]));
             outcome->measured_count += !measured;
             outcome->measured[k] = true;
         }
@@ -402,7 +402,7 @@ static int sample_pairs(struct memory_rounds *rounds, struct sampling *sampling,
     sampling->spread = &rounds->spread;
     sampling->at_once = probe_concurrent_most(probe, probe->machine->memory_limit_bytes /
                                                          (MEMORY_SHARES * rounds->bytes));
-    int rc = probe_sampling_run(sampling, NULL, ++probe->seed, ask_pairs, rounds, outcome);
+    int rc = probe_sampling_run(sampling, NULL, ++probe->seed, ask_pair_rates, rounds, outcome);
     if (rc == -ETIME && rounds->alone_count > 0) {
         leave_open(rounds, outcome);
         outcome->cut_short = true;
@@ -414,8 +414,8 @@ static int sample_pairs(struct memory_rounds *rounds, struct sampling *sampling,
     return set_outliers_aside(rounds, sampling, outcome, &result->outliers);
 }
 
-static int measure_pairs(struct memory_rounds *rounds, struct sampling_outcome *outcome,
-                         struct probe_memory *result)
+static int measure_pair_rates(struct memory_rounds *rounds, struct sampling_outcome *outcome,
+                              struct probe_memory *result)
 {
     struct probe *probe = rounds->probe;
     const struct profile_set *pus = &probe->machine->pus;
@@ -513,7 +513,7 @@ static int measure_memory(struct probe *probe, struct probe_memory *result)
     FREED_BY(probe_sampling_outcome_free) struct sampling_outcome outcome = {0};
     TRY(rounds_init(&rounds, probe, result->array_bytes));
     TRY(probe_sampling_outcome_init(&outcome, probe_pair_count(pus->count)));
-    TRY(measure_pairs(&rounds, &outcome, result));
+    TRY(measure_pair_rates(&rounds, &outcome, result));
     TRY(infer(&rounds, &outcome, memory));
     TRY(probe_pair_figures(pus, rounds.slower, outcome.measured, &memory->pair_rates,
                            &memory->pair_rate_count));

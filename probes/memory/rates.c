@@ -185,8 +185,8 @@ static uint32_t efficiency_of(const struct profile_class *declared, uint32_t pu)
 
 /* Appends the most capable of the members that are below `limit`, and returns how capable these
  * are. */
-static uint32_t add_kind(const struct probe *probe, const struct profile_set *group, uint32_t limit,
-                         size_t *at, size_t *count)
+static uint32_t append_capable(const struct probe *probe, const struct profile_set *group,
+                               uint32_t limit, size_t *at, size_t *count)
 {
     uint32_t most = 0;
     for (size_t i = 0; i < group->count; i++) {
@@ -261,7 +261,7 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const struct profil
     TRY(at && order ? 0 : -ENOMEM);
     for (uint32_t limit = UINT32_MAX; limit > 0;) {
         const size_t from = count;
-        limit = add_kind(probe, group, limit, at, &count);
+        limit = append_capable(probe, group, limit, at, &count);
         order_evenly(at + from, count - from, inner);
     }
     for (size_t i = 0; i < count; i++) {

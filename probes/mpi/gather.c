@@ -39,7 +39,7 @@ static void tell_text(struct ranks *ranks, struct node_run *run)
     free(text);
 }
 
-static int node_of(const struct ranks *ranks, int leader)
+static int node_of_rank(const struct ranks *ranks, int leader)
 {
     int node = 0;
     while (ranks->leaders[node] != leader) {
@@ -56,7 +56,7 @@ static enum message take_message(struct ranks *ranks, double *heard, char **text
     int length, nothing;
     MPI_Status status;
     if (probe_ranks_there_is(MPI_ANY_SOURCE, TAG_TEXT, &status)) {
-        int node = node_of(ranks, status.MPI_SOURCE);
+        int node = node_of_rank(ranks, status.MPI_SOURCE);
         MPI_Get_count(&status, MPI_CHAR, &length);
         texts[node] = calloc(1, (size_t)length + 1);
         probe_deadline_set(ranks_answer_limit_s, "%s stopped in the middle of its answer",
@@ -69,7 +69,7 @@ static enum message take_message(struct ranks *ranks, double *heard, char **text
     if (probe_ranks_there_is(MPI_ANY_SOURCE, TAG_BEAT, &status)) {
         MPI_Recv(&nothing, 1, MPI_INT, status.MPI_SOURCE, TAG_BEAT, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
-        heard[node_of(ranks, status.MPI_SOURCE)] = MPI_Wtime();
+        heard[node_of_rank(ranks, status.MPI_SOURCE)] = MPI_Wtime();
         return MESSAGE_BEAT;
     }
     return MESSAGE_NONE;
@@ -103,7 +103,7 @@ static void excuse(const struct ranks *ranks, double *heard, double *looked)
 static void collect_texts(struct ranks *ranks, struct node_run *run, char **texts, double *heard)
 {
     double looked = MPI_Wtime();
-    int missing = ranks->node_count, mine = node_of(ranks, 0);
+    int missing = ranks->node_count, mine = node_of_rank(ranks, 0);
     for (int i = 0; i < ranks->node_count; i++) {
         heard[i] = looked;
     }

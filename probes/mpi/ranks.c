@@ -49,7 +49,7 @@ static bool is_done(MPI_Request *request)
     return done;
 }
 
-static void wait_for(MPI_Request *request, unsigned sleep_us)
+static void wait_for_request(MPI_Request *request, unsigned sleep_us)
 {
     while (!is_done(request)) {
         if (sleep_us) {
@@ -239,7 +239,7 @@ static void obey_exchange(const struct ranks *ranks, const struct order *order)
         probe_ranks_limit_silence(ranks);
         say_ready();
         MPI_Irecv(&nothing, 1, MPI_INT, 0, TAG_GO, MPI_COMM_WORLD, &go);
-        wait_for(&go, 0);
+        wait_for_request(&go, 0);
     }
     struct result result = play(ranks, order, buffer);
     MPI_Send(&result, RESULT_WORDS, MPI_DOUBLE, 0, TAG_RESULT, MPI_COMM_WORLD);
@@ -310,7 +310,7 @@ static void wait_until_ready(const struct ranks *ranks, const struct profile_pai
             "untouched",
             rank, ranks->info[rank].host, ranks_answer_limit_s);
         MPI_Irecv(&nothing, 1, MPI_INT, rank, TAG_READY, MPI_COMM_WORLD, &request);
-        wait_for(&request, RANKS_SLEEP_US / 4);
+        wait_for_request(&request, RANKS_SLEEP_US / 4);
     }
     probe_deadline_clear();
 }
@@ -362,7 +362,7 @@ static void wait_for_results(const struct ranks *ranks, const struct machine_exc
             "rank %u on %s and rank %u on %s have not answered for %.0f s: no profile was "
             "written, an older one is untouched",
             a, ranks->info[a].host, b, ranks->info[b].host, limit);
-        wait_for(&requests[i], RANKS_SLEEP_US / 4);
+        wait_for_request(&requests[i], RANKS_SLEEP_US / 4);
     }
     probe_deadline_clear();
 }

@@ -85,7 +85,7 @@ static int list_nodes(struct ranks *ranks)
 
 /* Which PU this rank is to sit on: the i-th of `pus` for rank i, or (NULL) the i-th of its node for
  * the i-th rank there. -1: none. */
-static int32_t place_of(const struct ranks *ranks, const struct profile_set *pus, int local_rank)
+static int32_t pu_of_rank(const struct ranks *ranks, const struct profile_set *pus, int local_rank)
 {
     const struct profile_set *from = pus ? pus : &ranks->allowed;
     size_t at = (size_t)(pus ? ranks->rank : local_rank);
@@ -108,7 +108,7 @@ static void introduce(const struct ranks *ranks, enum rank_places places,
     gethostname(mine->host, sizeof mine->host - 1);
     mine->host[strcspn(mine->host, ".")] = '\0';
     if (places == RANKS_ON_EACH_PU) {
-        mine->pu = place_of(ranks, pus, local_rank);
+        mine->pu = pu_of_rank(ranks, pus, local_rank);
     }
 }
 

@@ -23,7 +23,7 @@ static int end(pid_t pid, int rc)
 }
 
 /* 0; -EINTR, -ETIME (the machine's time is over); -EIO (it crashed or hung). */
-static int wait_for(struct machine *machine, pid_t pid, struct servet_error *why)
+static int wait_for_copies(struct machine *machine, pid_t pid, struct servet_error *why)
 {
     static const struct timespec look = {.tv_nsec = 5 * 1000 * 1000};
     const double hangs_s = probe_machine_elapsed(machine) + MACHINE_ANSWER_S;
@@ -48,8 +48,8 @@ static int wait_for(struct machine *machine, pid_t pid, struct servet_error *why
     }
 }
 
-static void take_line(const char *line, size_t count, struct machine_transferred *out,
-                      struct servet_error *why)
+static void take_device_line(const char *line, size_t count, struct machine_transferred *out,
+                             struct servet_error *why)
 {
     double to, from, seconds;
     size_t place;
@@ -72,7 +72,7 @@ static int take_answer(int fd, size_t count, struct machine_transferred *out,
     char *line;
     TRY(profile_child_read(fd, &text));
     for (char *rest = text; (line = strsep(&rest, "\n"));) {
-        take_line(line, count, out, why);
+        take_device_line(line, count, out, why);
     }
     return 0;
 }
@@ -91,7 +91,7 @@ static int ask_device(struct machine *machine, char **arguments, size_t count,
                                   .dies_with_us = SIGKILL};
     int rc = answers < 0 ? answers : profile_child_start(&child, &pid);
     if (rc == 0) {
-        rc = wait_for(machine, pid, why);
+        rc = wait_for_copies(machine, pid, why);
         int read = rc == 0 || rc == -ETIME ? take_answer(answers, count, out, why) : 0;
         rc = read < 0 ? read : rc;
     }

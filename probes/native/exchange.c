@@ -36,8 +36,8 @@ static _Atomic uint64_t *answer_of(struct channel *channel, const struct machine
     return what->bytes > NATIVE_LINE_BYTES ? &channel->answer : &channel->request;
 }
 
-static bool wait_for(_Atomic uint64_t *flag, uint64_t value, struct native_worker *worker,
-                     struct native_job *job)
+static bool wait_for_flag(_Atomic uint64_t *flag, uint64_t value, struct native_worker *worker,
+                          struct native_job *job)
 {
     for (uint32_t spins = 1;; spins++) {
         uint64_t seen = atomic_load_explicit(flag, memory_order_acquire);
@@ -54,7 +54,7 @@ static void answer_worker(struct native_worker *worker, struct native_job *job,
                           struct channel *channel, const struct buffers *own)
 {
     const struct machine_exchange *what = job->what;
-    for (uint64_t turn = 1; wait_for(&channel->request, turn, worker, job); turn += 2) {
+    for (uint64_t turn = 1; wait_for_flag(&channel->request, turn, worker, job); turn += 2) {
         if (what->bytes > NATIVE_LINE_BYTES) {
             memcpy(own->mine, channel->buffers[0], what->bytes);
             memcpy(channel->buffers[1], own->sent, what->bytes);
@@ -73,7 +73,7 @@ static bool round_trips(struct native_worker *worker, struct native_job *job,
         }
         atomic_store_explicit(&channel->request, *turn + 1, memory_order_release);
         *turn += 2;
-        if (!wait_for(answer_of(channel, what), *turn, worker, job)) {
+        if (!wait_for_flag(answer_of(channel, what), *turn, worker, job)) {
             return false;
         }
         if (what->bytes > NATIVE_LINE_BYTES) {

@@ -190,7 +190,7 @@ static const struct machine_ops native_ops = {
 };
 
 /* Takes over the PUs of the machine. */
-static int open_machine(struct machine *machine, struct machine *out, struct servet_error *error)
+static int take_over_pus(struct machine *machine, struct machine *out, struct servet_error *error)
 {
     struct native *native = calloc(1, sizeof *native);
     FREED struct native_worker **workers =
@@ -229,5 +229,5 @@ int probe_machine_open_native(const struct profile_set *pus, const volatile sig_
 {
     struct machine machine = {.ops = &native_ops, .name = "native", .cancel = cancel};
     TRY(choose_pus(pus, &machine.pus, error));
-    return open_machine(&machine, out, error);
+    return take_over_pus(&machine, out, error);
 }

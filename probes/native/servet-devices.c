@@ -129,7 +129,7 @@ static bool read_address(const char *text, struct address *out)
 }
 
 /* Visible devices only: CUDA_VISIBLE_DEVICES and its like hide the others from the library. */
-static bool find_device(const struct driver *driver, const char *address, int *out)
+static bool find_visible_device(const struct driver *driver, const char *address, int *out)
 {
     struct address wanted, found;
     char text[32] = "";
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (open_driver(argv[1], &driver) && !refused(&driver, "starting", driver.init(0)) &&
-        find_device(&driver, argv[2], &device) && use_device(&driver, device) &&
+        find_visible_device(&driver, argv[2], &device) && use_device(&driver, device) &&
         !refused(&driver, "memory of the device",
                  driver.allocate(&copies.device, MACHINE_TRANSFER_BYTES))) {
         for (int i = 3; i < argc; i++) {

@@ -67,7 +67,8 @@ static int measure_class(struct probe *probe, const struct survey_layout *layout
 }
 
 /* A pair of PUs of the layer. */
-static bool find_pair(const struct profile_class *node_class, size_t layer, size_t *a, size_t *b)
+static bool find_pair_of_layer(const struct profile_class *node_class, size_t layer, size_t *a,
+                               size_t *b)
 {
     const struct profile_set *pus = &node_class->pus;
     for (*a = 0; *a < pus->count; ++*a) {
@@ -91,7 +92,7 @@ static int compare_nodes(struct probe *probe, const struct inside_nodes *nodes, 
     const struct profile_class *node_class = &classes->profile->classes[c];
     double usual = node_class->communication.layers[layer].seconds;
     size_t a, b;
-    if (!find_pair(node_class, layer, &a, &b)) {
+    if (!find_pair_of_layer(node_class, layer, &a, &b)) {
         return 0;
     }
     for (uint32_t node = 0; node < layout->nodes; node++) {

@@ -11,7 +11,7 @@
 
 #include "profile/base/cli.h"
 
-static bool is_among(const char *option, int argc, char **argv)
+static bool is_given(const char *option, int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], option) == 0) {
@@ -23,7 +23,7 @@ static bool is_among(const char *option, int argc, char **argv)
 
 bool probe_network_wanted(int argc, char **argv)
 {
-    return is_among("--cluster", argc, argv);
+    return is_given("--cluster", argc, argv);
 }
 
 /* -- which MPI -- */
@@ -62,7 +62,7 @@ long probe_network_rank(void)
 static _Noreturn void refuse_alone(int argc, char **argv)
 {
     struct cluster_options options;
-    if (is_among("--help", argc, argv)) {
+    if (is_given("--help", argc, argv)) {
         probe_network_parse(argc, argv, &options);
     }
     cli_usage("--cluster: expected to be started by mpirun or srun on all nodes, such as "

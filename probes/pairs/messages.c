@@ -210,8 +210,8 @@ static int message_layers(const struct question *question, const struct sampling
 /* -- one layer -- */
 
 /* The measured pair that is the nearest to the layer. */
-static bool find_pair(const struct profile_communication *result, size_t layer,
-                      struct profile_pair *out, double *seconds)
+static bool find_nearest_pair(const struct profile_communication *result, size_t layer,
+                              struct profile_pair *out, double *seconds)
 {
     double best = INFINITY;
     for (size_t i = 0; i < result->message_time_count; i++) {
@@ -255,8 +255,8 @@ static int exchange_settled(struct probe *probe, size_t bytes, double about_s,
     return 0;
 }
 
-static int measure_curve(struct probe *probe, const struct profile_pair *pair,
-                         struct profile_layer *layer)
+static int measure_message_curve(struct probe *probe, const struct profile_pair *pair,
+                                 struct profile_layer *layer)
 {
     enum { POINTS_MAX = 32, CURVE_LEAST = 2 }; /* of fewer points nothing is interpolated */
     double about_s = layer->seconds;
@@ -302,7 +302,7 @@ int probe_message_curves(struct probe *probe, size_t bytes, const struct profile
                          const struct profile_pair *pairs, size_t count,
                          struct profile_layer *layer)
 {
-    TRY(measure_curve(probe, pair, layer));
+    TRY(measure_message_curve(probe, pair, layer));
     layer->concurrency = calloc(count ? count : 1, sizeof *layer->concurrency);
     TRY(layer->concurrency ? 0 : -ENOMEM);
     for (size_t messages = 1; messages <= count && !probe_late(probe);
@@ -325,7 +325,7 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
         struct profile_pair pair;
         size_t count = 0, most = probe_machine_at_once(probe->machine) / 2;
         double seconds;
-        if (!find_pair(result, i, &pair, &seconds)) {
+        if (!find_nearest_pair(result, i, &pair, &seconds)) {
             continue;
         }
         double low = i ? sqrt(result->layers[i - 1].seconds * layer->seconds) : 0;
@@ -373,7 +373,7 @@ static int look_at_layer(struct probe *probe, struct profile_communication *resu
     struct profile_layer *layer = &result->layers[index];
     struct profile_pair pair;
     double seconds;
-    if (!layer->curve_count || !find_pair(result, index, &pair, &seconds)) {
+    if (!layer->curve_count || !find_nearest_pair(result, index, &pair, &seconds)) {
         return 0;
     }
     TRY(look(probe, result->message_bytes, &pair, &seconds, &layer->quality.spread,

@@ -344,8 +344,8 @@ static int keep_ratios(const struct sharing_question *question, bool *measured)
 }
 
 /* Pairs of which one does not have such a cache are not asked about. */
-static void leave_out(const struct profile_set *pus, const struct profile_set *holders,
-                      bool *wanted)
+static void leave_pairs_out(const struct profile_set *pus, const struct profile_set *holders,
+                            bool *wanted)
 {
     PROBE_EACH_PAIR(holders ? pus->count : 0, i, j, k)
     {
@@ -440,7 +440,7 @@ static int test_levels(struct probe *probe, const struct probe_cache *caches,
     memset(outer, true, pairs); /* outside of the last level all share the memory */
     for (size_t i = caches->count; i-- > 0;) {
         result->levels[i].spread = -1;
-        leave_out(pus, probe->holders ? probe->holders[i] : NULL, outer);
+        leave_pairs_out(pus, probe->holders ? probe->holders[i] : NULL, outer);
         TRY(test_level(&sampling, caches, i, pairing.numbers[i], outer, &result->levels[i]));
     }
     return 0;

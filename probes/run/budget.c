@@ -33,7 +33,7 @@ static const double kept_from_s = 2;
 /* Starting the ranks of MPI, and their first messages; ranks wait awake, so each needs its PU. */
 static const double ranks_s = 0.5;
 
-static double end_of(const struct probe_run *run)
+static double end_of_budget(const struct probe_run *run)
 {
     const double budget_s = run->budget_s, pace = probe_machine_pace(run->machine),
                  over_s = fmin(over_share * pace, over_most) * budget_s;
@@ -73,7 +73,7 @@ void probe_budget_start(struct probe_results *results)
 {
     const struct probe_run *run = results->run;
     results->until_s = run->budget_s;
-    run->machine->until_s = run->budget_s >= kept_from_s ? end_of(run) : 0;
+    run->machine->until_s = run->budget_s >= kept_from_s ? end_of_budget(run) : 0;
     run->machine->guard.budget_s = run->budget_s;
 }
 
@@ -117,7 +117,7 @@ void probe_budget_grant(struct probe_results *results, unsigned probe, double of
     }
     if (run->machine->until_s > 0) { /* operations that are late take nothing from later steps */
         const double after_s = step->after_s * probe_machine_pace(run->machine);
-        run->machine->until_s = fmax(end_of(run) - rest.least_s, now + granted_s) - after_s;
+        run->machine->until_s = fmax(end_of_budget(run) - rest.least_s, now + granted_s) - after_s;
     }
 }
 
@@ -130,7 +130,7 @@ static bool is_too_long(const struct probe_results *results, unsigned probe)
     if (run->budget_s < kept_from_s || run->probes == probe) {
         return run->probes != probe && now > results->until_s;
     }
-    return now + least_s + rest_after(run, probe).least_s > end_of(run);
+    return now + least_s + rest_after(run, probe).least_s > end_of_budget(run);
 }
 
 int probe_budget_fail(const struct probe_run *run, struct servet_error *error)

@@ -85,7 +85,8 @@ static int set_tlb(struct profile_class *node_class, const struct probe_cache *c
 /* -- memory -- */
 
 /* Where the level belongs among those that nest; SIZE_MAX: nowhere, or it is there. */
-static size_t place_of(const struct profile_memory *memory, const struct profile_relation *level)
+static size_t place_of_level(const struct profile_memory *memory,
+                             const struct profile_relation *level)
 {
     size_t place = 0;
     for (size_t i = 0; i < memory->level_count; i++) {
@@ -108,7 +109,7 @@ int probe_result_keep_levels(const struct profile_memory *declared, struct profi
     found->levels = levels;
     for (size_t i = 0; i < declared->level_count; i++) {
         const struct profile_relation *level = &declared->levels[i].collisions;
-        const size_t place = place_of(found, level);
+        const size_t place = place_of_level(found, level);
         struct profile_memory_level kept = {.quality = {.origin = PROFILE_DECLARED, .spread = -1}};
         if (place == SIZE_MAX) {
             continue;
@@ -161,8 +162,9 @@ static void list_things(const struct profile_class *node_class, struct thing *ou
 
 /* pairs[layer * count + i]: how many pairs of the layer have thing i in common, and nothing
  * nearer. */
-static void count_pairs(const struct profile_set *pus, const struct profile_communication *found,
-                        const struct thing *things, size_t count, size_t *pairs)
+static void count_common_pairs(const struct profile_set *pus,
+                               const struct profile_communication *found,
+                               const struct thing *things, size_t count, size_t *pairs)
 {
     for (size_t i = 0; i < pus->count; i++) {
         for (size_t j = i + 1; j < pus->count; j++) {
@@ -200,7 +202,7 @@ static int name_layers(const struct profile_class *node_class, struct profile_co
     FREED size_t *pairs = calloc(found->layer_count * count + 1, sizeof *pairs);
     TRY(things && pairs ? 0 : -ENOMEM);
     list_things(node_class, things);
-    count_pairs(&node_class->pus, found, things, count, pairs);
+    count_common_pairs(&node_class->pus, found, things, count, pairs);
     for (size_t i = 0; i < found->layer_count; i++) {
         const size_t usual = usual_thing(pairs + i * count, count);
         if (usual < count) {

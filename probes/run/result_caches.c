@@ -408,8 +408,8 @@ static bool is_of_the_first(const struct profile_class *made, size_t before,
 }
 
 /* The PUs that have the cache of the kind; `declared` (may be NULL): the one of its number. */
-static int set_pus(const struct profile_cache *declared, const struct kinds *kinds, size_t kind,
-                   struct profile_cache *cache)
+static int set_cache_pus(const struct profile_cache *declared, const struct kinds *kinds,
+                         size_t kind, struct profile_cache *cache)
 {
     int rc;
     profile_set_free(&cache->pus);
@@ -441,7 +441,7 @@ static int place_caches(const struct profile_class *node_class, const struct kin
         if (known) {
             profile_cache_free(&cache);
         } else {
-            rc = rc == 0 ? set_pus(declared, kinds, kind, &cache) : rc;
+            rc = rc == 0 ? set_cache_pus(declared, kinds, kind, &cache) : rc;
             made->caches[made->cache_count++] = cache;
         }
     }

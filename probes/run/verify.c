@@ -165,7 +165,7 @@ static int ask_caches(struct sample *sample)
     return last ? ask_latency(sample, "beyond", last < largest_sample ? last : largest_sample) : 0;
 }
 
-static uint64_t largest_cache(const struct profile_class *node_class)
+static uint64_t largest_known_cache(const struct profile_class *node_class)
 {
     uint64_t largest = 0;
     for (size_t i = 0; i < node_class->cache_count; i++) {
@@ -244,7 +244,7 @@ static int ask_figures(struct sample *sample, bool mpi)
     const double reference = sample->node_class->memory.reference_bytes_per_s;
     TRY(ask_caches(sample));
     if (reference > 0) {
-        const struct claim claim = {true, largest_cache(sample->node_class), reference,
+        const struct claim claim = {true, largest_known_cache(sample->node_class), reference,
                                     RECHECK_SAME};
         TRY(ask_again(sample, "memory, one worker alone", bandwidth, &claim));
     }

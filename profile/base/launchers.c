@@ -95,7 +95,7 @@ static bool parse_number(const char *text, uint32_t *out)
     return true;
 }
 
-static bool read_number(const struct source *from, const char *name, uint32_t *out)
+static bool read_variable(const struct source *from, const char *name, uint32_t *out)
 {
     return parse_number(from->variable(from->of, name), out);
 }
@@ -126,11 +126,11 @@ static bool size_of_part(const struct source *from, uint32_t all, uint32_t local
                          uint32_t *out)
 {
     uint32_t nodes = 1, rank = 0;
-    if (read_number(from, "FLUX_JOB_NNODES", &nodes) && (nodes == 0 || nodes > all)) {
+    if (read_variable(from, "FLUX_JOB_NNODES", &nodes) && (nodes == 0 || nodes > all)) {
         return false;
     }
     const uint32_t each = all / nodes, fuller = all % nodes;
-    bool known = read_number(from, "FLUX_TASK_RANK", &rank) && rank >= local_rank;
+    bool known = read_variable(from, "FLUX_TASK_RANK", &rank) && rank >= local_rank;
     *out = each + (fuller && (!known || rank - local_rank < fuller * (each + 1)));
     return true;
 }
@@ -140,7 +140,7 @@ static bool read_said(const struct source *from, const char *name, uint32_t *out
 {
     const char *text = from->variable(from->of, name);
     const bool names = text && strncmp(name, "SERVET_", 7) == 0 && (*text < '0' || *text > '9');
-    return names ? read_number(from, text, out) : parse_number(text, out);
+    return names ? read_variable(from, text, out) : parse_number(text, out);
 }
 
 static bool read_size(const struct source *from, const struct profile_launcher *row,
@@ -150,11 +150,11 @@ static bool read_size(const struct source *from, const struct profile_launcher *
     const char *counts;
     switch (row->holds) {
     case PROFILE_SIZE_BY_NODE:
-        read_number(from, "SLURM_NODEID", &node);
+        read_variable(from, "SLURM_NODEID", &node);
         counts = from->variable(from->of, row->size);
         return counts && entry_of_counts(counts, node, out);
     case PROFILE_SIZE_OF_JOB:
-        return read_number(from, row->size, &all) && size_of_part(from, all, local_rank, out);
+        return read_variable(from, row->size, &all) && size_of_part(from, all, local_rank, out);
     default:
         return row->size && read_said(from, row->size, out);
     }

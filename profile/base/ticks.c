@@ -48,7 +48,7 @@ static bool take_number(struct bytes *from, uint64_t *out)
 }
 
 /* False: no more lines of PUs. The first line is that of all PUs, and has no number. */
-static bool take_line(struct bytes *from, struct profile_ticks *ticks, size_t pus)
+static bool take_pu_line(struct bytes *from, struct profile_ticks *ticks, size_t pus)
 {
     uint64_t pu, fields[FIELDS] = {0};
     struct profile_ticks sum = {0};
@@ -79,7 +79,7 @@ int profile_ticks_read(const char *path, struct profile_ticks *ticks, size_t pus
     if (from.file < 0) {
         return from.file;
     }
-    while (take_line(&from, ticks, pus)) {
+    while (take_pu_line(&from, ticks, pus)) {
     }
     profile_syscall(SYS_close, from.file, 0, 0, 0, 0, 0);
     return 0;

@@ -168,7 +168,7 @@ static void print_schema(void)
 /* -- manual -- */
 
 /* A dot at the start of a line is a request to the formatter; hyphens in text are hyphens. */
-static void print_text(const char *text)
+static void print_roff(const char *text)
 {
     for (; *text; text++) {
         if (*text == '\\') {
@@ -217,14 +217,14 @@ static void print_kind(const struct profile_field *field)
 static void manual_object(const struct profile_object *type)
 {
     printf(".It Sy %s\n", type->name);
-    print_text(type->meaning);
+    print_roff(type->meaning);
     printf("\n.Bl -tag -width 6n -compact\n");
     for (size_t i = 0; i < type->field_count; i++) {
         const struct profile_field *field = &type->fields[i];
         printf(".It %s No ( ", field->key);
         print_kind(field);
         printf(" )\n");
-        print_text(field->meaning ? field->meaning : field->element->meaning);
+        print_roff(field->meaning ? field->meaning : field->element->meaning);
         printf("\n");
     }
     printf(".El\n");

@@ -21,7 +21,7 @@ struct run {
     const char *after; /* the item behind that bracket, or NULL */
 };
 
-static int parse_number(const char **text, uint32_t *out, int *digits)
+static int take_number(const char **text, uint32_t *out, int *digits)
 {
     const char *p = *text;
     *out = 0;
@@ -90,11 +90,11 @@ static int read_item(struct run *run)
 
 static int read_range(struct run *run)
 {
-    int digits, rc = parse_number(&run->next, &run->first, &run->width);
+    int digits, rc = take_number(&run->next, &run->first, &run->width);
     run->last = run->first;
     if (rc == 0 && *run->next == '-') {
         run->next++;
-        rc = parse_number(&run->next, &run->last, &digits);
+        rc = take_number(&run->next, &run->last, &digits);
     }
     if (rc < 0) {
         return rc;

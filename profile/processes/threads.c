@@ -65,7 +65,7 @@ bool profile_affinity_of_threads(pid_t pid,
     return is_there;
 }
 
-static void read_number(const char *format, int32_t pu, char *out, size_t size)
+static void read_text_of_pu(const char *format, int32_t pu, char *out, size_t size)
 {
     char path[128], text[32];
     snprintf(path, sizeof path, format, pu);
@@ -100,8 +100,9 @@ void profile_affinity_print(FILE *out, bool json, const struct profile_thread_no
                             const struct profile_thread_said *said)
 {
     char core[16], l3[16], node[16];
-    read_number("/sys/devices/system/cpu/cpu%d/topology/core_id", now->last_pu, core, sizeof core);
-    read_number("/sys/devices/system/cpu/cpu%d/cache/index3/id", now->last_pu, l3, sizeof l3);
+    read_text_of_pu("/sys/devices/system/cpu/cpu%d/topology/core_id", now->last_pu, core,
+                    sizeof core);
+    read_text_of_pu("/sys/devices/system/cpu/cpu%d/cache/index3/id", now->last_pu, l3, sizeof l3);
     find_node(now->last_pu, node, sizeof node);
     profile_record_print(
         out, json, now->pid,

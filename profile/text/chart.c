@@ -106,7 +106,7 @@ static double span_at(const struct span *span, double value)
     return span->from + (span->to - span->from) * fmin(fmax(part, 0), 1);
 }
 
-static struct span range_of(const struct chart *chart, bool of_y)
+static struct span range_of_axis(const struct chart *chart, bool of_y)
 {
     struct span span = {.axis = of_y ? &chart->y : &chart->x, .low = INFINITY, .high = -INFINITY};
     for (size_t i = 0; i < chart->series_count; i++) {
@@ -155,7 +155,7 @@ void profile_chart_value(const struct chart_axis *axis, double value, char *out,
 }
 
 /* A step of 1, 2 or 5 times a power of ten that gives few ticks. */
-static double step_of(double length, size_t most)
+static double step_of_ticks(double length, size_t most)
 {
     double step = pow(10, floor(log10(length / (double)most)));
     static const double steps[] = {1, 2, 5, 10};
@@ -184,7 +184,7 @@ static struct ticks ticks_of(const struct span *span)
 {
     struct ticks ticks = {0};
     double length = span->high - span->low, decades = log10(span->high / span->low);
-    double step = span->axis->scale < CHART_BINARY ? step_of(length, TICKS_MOST - 2) : 0;
+    double step = span->axis->scale < CHART_BINARY ? step_of_ticks(length, TICKS_MOST - 2) : 0;
     switch (span->axis->scale) {
     case CHART_WHOLE:
         step = span->axis->names || length <= 2.0 * TICKS_MOST ? 1 : fmax(step, 1);
@@ -448,7 +448,7 @@ static const char alone_style[] =
 void profile_chart_svg(const struct chart *chart, FILE *out, bool alone)
 {
     char text[64];
-    struct span x = range_of(chart, false), y = range_of(chart, true);
+    struct span x = range_of_axis(chart, false), y = range_of_axis(chart, true);
     struct ticks up = ticks_of(&y);
     double widest = 0;
     for (size_t i = 0; i < up.count; i++) {

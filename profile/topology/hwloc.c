@@ -125,7 +125,8 @@ static int read_objects(struct source *source)
 
 /* The kind of memory of a NUMA node, and its bandwidth by the firmware, to the PUs that reach it
  * fastest. */
-static int describe_numa(const struct source *source, hwloc_obj_t object, struct profile_numa *numa)
+static int describe_memory(const struct source *source, hwloc_obj_t object,
+                           struct profile_numa *numa)
 {
     struct hwloc_location from;
     hwloc_uint64_t bandwidth = 0;
@@ -165,7 +166,7 @@ static bool is_spare(hwloc_obj_t first, hwloc_obj_t node)
 }
 
 /* The nodes that PUs use: of this system its own files say it, too. */
-static int find_nodes(const struct source *source, struct profile_set *out)
+static int find_used_nodes(const struct source *source, struct profile_set *out)
 {
     hwloc_obj_t first = hwloc_get_obj_by_type(source->topology, HWLOC_OBJ_NUMANODE, 0);
     hwloc_bitmap_t nodes = hwloc_bitmap_alloc();
@@ -195,7 +196,7 @@ static int add_numa(const struct source *source, const struct profile_set *nodes
         if (profile_set_has(nodes, object->os_index)) {
             TRY(set_from_bitmap(object->cpuset, &numa.pus));
             TRY(profile_topology_add_numa(node_class, numa));
-            TRY(describe_numa(source, object, &node_class->numa[node_class->numa_count - 1]));
+            TRY(describe_memory(source, object, &node_class->numa[node_class->numa_count - 1]));
         }
     }
     return 0;
@@ -204,7 +205,7 @@ static int add_numa(const struct source *source, const struct profile_set *nodes
 static int read_numa(const struct source *source)
 {
     FREED_BY(profile_set_free) struct profile_set nodes = {0};
-    TRY(find_nodes(source, &nodes));
+    TRY(find_used_nodes(source, &nodes));
     return add_numa(source, &nodes);
 }
 

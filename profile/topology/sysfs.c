@@ -210,7 +210,7 @@ static int read_groupings(struct reader *reader)
 /* -- caches -- */
 
 /* "48K", "32768K", "1M". */
-static uint64_t parse_size(const char *text)
+static uint64_t size_of_text(const char *text)
 {
     char *end;
     uint64_t size = strtoull(text, &end, 10);
@@ -224,7 +224,7 @@ static void read_kind(struct reader *reader, struct cache_index *known, uint32_t
 {
     struct sysfs *fs = &reader->fs;
     bool said = profile_sysfs_read(fs, CPU "/cpu%u/cache/index%u/size", pu, index) == 0;
-    uint64_t size = said ? parse_size(fs->text) : 0;
+    uint64_t size = said ? size_of_text(fs->text) : 0;
     if (known->kind.level && size == known->kind.size_bytes) {
         return;
     }

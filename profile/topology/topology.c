@@ -270,7 +270,8 @@ static int derive_memory(struct profile_class *node_class, const struct profile_
 
 /* -- groupings -- */
 
-static bool has_group(const struct profile_relation *relation, const struct profile_set *group)
+static bool has_equal_group(const struct profile_relation *relation,
+                            const struct profile_set *group)
 {
     for (size_t i = 0; i < relation->group_count; i++) {
         if (profile_set_equal(&relation->groups[i], group)) {
@@ -282,10 +283,11 @@ static bool has_group(const struct profile_relation *relation, const struct prof
 
 bool profile_topology_says(const struct profile_class *node_class, const struct profile_set *group)
 {
-    bool said = has_group(&node_class->cores, group) || has_group(&node_class->packages, group) ||
+    bool said = has_equal_group(&node_class->cores, group) ||
+                has_equal_group(&node_class->packages, group) ||
                 profile_set_equal(&node_class->pus, group);
     for (size_t i = 0; !said && i < node_class->cache_count; i++) {
-        said = has_group(&node_class->caches[i].sharing, group);
+        said = has_equal_group(&node_class->caches[i].sharing, group);
     }
     return said;
 }
@@ -296,7 +298,7 @@ static void keep_news(const struct profile_class *node_class, const struct profi
     size_t kept = 0;
     for (size_t i = 0; i < relation->group_count; i++) {
         if (profile_topology_says(node_class, &relation->groups[i]) ||
-            has_group(numa, &relation->groups[i])) {
+            has_equal_group(numa, &relation->groups[i])) {
             profile_set_free(&relation->groups[i]);
         } else {
             relation->groups[kept++] = relation->groups[i];
