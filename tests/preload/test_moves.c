@@ -41,52 +41,45 @@ static void begin(void)
 
 TEST(a_thread_that_is_where_it_was_seen_is_moved)
 {
-    pthread_t thread;
     struct profile_mask now;
-    const struct seen seen = start(&thread, wait_to_go);
+    const struct seen seen = start(wait_to_go);
     const int32_t other = another_pu(seen.pu);
     ck_assert(moves(seen, other));
     ck_assert_int_eq(profile_mask_get(atomic_load(&seen.record->tid), &now), 0);
     ck_assert(profile_mask_count(&now) == 1 && profile_mask_has(&now, (uint32_t)other));
     /* It is there now. */
     ck_assert(!moves(seen, PIN_LEFT));
-    end(thread);
+    end(seen.thread);
     ck_assert_uint_eq(places_taken(), 0);
 }
 
 TEST(a_record_whose_thread_has_ended_takes_no_place)
 {
-    pthread_t thread;
-    const struct seen seen = start(&thread, wait_to_go);
-    end(thread);
+    const struct seen seen = start_and_end(wait_to_go);
     ck_assert(!moves(seen, another_pu(seen.pu)));
     ck_assert_uint_eq(places_taken(), 0);
 }
 
 TEST(a_record_that_has_become_another_threads_is_not_moved)
 {
-    pthread_t first, second;
-    const struct seen before = start(&first, wait_to_go);
-    end(first);
-    const struct seen after = start(&second, wait_too);
+    const struct seen before = start_and_end(wait_to_go), after = start(wait_too);
     ck_assert_ptr_eq(after.record, before.record);
     ck_assert_int_eq(after.pu, before.pu);
     ck_assert(!moves(before, another_pu(before.pu)));
     ck_assert_int_eq(atomic_load(&after.record->pu), after.pu);
-    end(second);
+    end(after.thread);
 }
 
 TEST(a_thread_that_ended_without_a_word_is_not_moved)
 {
-    pthread_t thread;
-    const struct seen seen = start(&thread, end_without_a_word);
+    const struct seen seen = start(end_without_a_word);
     sem_post(&go);
     while (!pin_process_thread_is_gone(seen.record)) {
         usleep(1000);
     }
     ck_assert(!moves(seen, another_pu(seen.pu)));
     ck_assert_int_eq(atomic_load(&seen.record->pu), seen.pu);
-    pthread_detach(thread);
+    pthread_detach(seen.thread);
 }
 
 /* It was made on a PU before that. */
@@ -94,9 +87,7 @@ TEST(a_thread_that_begins_when_all_is_given_up_runs_anywhere)
 {
     struct pin_thread late = {.made_on = 0};
     struct profile_mask now;
-    pthread_t thread;
-    (void)start(&thread, wait_to_go);
-    end(thread);
+    (void)start_and_end(wait_to_go);
     pin_process_give_up();
     ck_assert_int_eq(profile_mask_set_pu(0, 0), 0);
     ck_assert_int_eq(pin_process_take_place(&late), 0);
@@ -122,9 +113,8 @@ WRAP(int, profile_mask_set_pu, pid_t tid, uint32_t pu)
 /* It begins to make a child while it is moved: the child inherits no PU. */
 TEST(a_thread_that_makes_a_child_meanwhile_has_the_mask_for_it)
 {
-    pthread_t thread;
     struct profile_mask now;
-    const struct seen seen = start(&thread, wait_to_go);
+    const struct seen seen = start(wait_to_go);
     leaves = atomic_load(&seen.record->tid);
     leaving = seen.record;
     ck_assert(moves(seen, another_pu(seen.pu)));
@@ -132,7 +122,7 @@ TEST(a_thread_that_makes_a_child_meanwhile_has_the_mask_for_it)
     ck_assert_int_eq(profile_mask_get(leaves, &now), 0);
     ck_assert(profile_mask_equal(&now, &pin_here.children));
     atomic_store(&seen.record->away, false);
-    end(thread);
+    end(seen.thread);
 }
 
 static void *hold_the_lock(void *unused)
@@ -145,17 +135,13 @@ static void *hold_the_lock(void *unused)
 
 static void make_a_thread(void)
 {
-    pthread_t thread;
-    ck_assert_int_eq(pthread_create(&thread, NULL, wait_to_go, NULL), 0);
-    end(thread);
+    end(make(wait_to_go));
 }
 
 /* Another thread has the lock at a fork: it is not there to give it back. */
 TEST(a_forks_child_has_a_lock_of_its_own)
 {
-    pthread_t thread;
-    ck_assert_int_eq(pthread_create(&thread, NULL, hold_the_lock, NULL), 0);
-    sem_wait(&begun);
+    const pthread_t thread = make(hold_the_lock);
     in_a_process(make_a_thread);
     end(thread);
 }
@@ -175,10 +161,7 @@ static void *plan_meanwhile(void *unused)
 
 static void end_meanwhile(void)
 {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, plan_meanwhile, NULL) == 0) {
-        sem_wait(&begun);
-    }
+    (void)make(plan_meanwhile);
     exit(0);
 }
 
@@ -206,18 +189,16 @@ WRAP(int, sched_getcpu, void)
 /* A main thread without a place goes to the first one, and may run anywhere again. */
 TEST(a_main_thread_makes_room_for_a_thread_that_comes_to_its_pu)
 {
-    pthread_t thread;
     struct profile_mask now;
-    const struct seen before = start(&thread, wait_to_go);
-    end(thread);
+    const struct seen before = start_and_end(wait_to_go);
     main_runs_on = before.pu;
     atomic_store(&main_went, -1);
-    const struct seen seen = start(&thread, wait_too);
+    const struct seen seen = start(wait_too);
     ck_assert_int_eq(seen.pu, before.pu);
     ck_assert_int_eq(atomic_load(&main_went), (int)pin_here.pools.places[0].pu);
     ck_assert_int_eq(profile_mask_get(0, &now), 0);
     ck_assert(profile_mask_equal(&now, &pin_here.children));
-    end(thread);
+    end(seen.thread);
 }
 
 /* -- words -- */
@@ -247,8 +228,7 @@ WRAP(void, pin_report_moved, uint32_t line, int32_t pu)
 /* A thread without a line in the report is not the main thread there. */
 TEST(a_move_is_said_and_reported_where_that_is_asked_for)
 {
-    pthread_t thread;
-    struct seen seen = start(&thread, wait_to_go);
+    struct seen seen = start(wait_to_go);
     const int32_t other = another_pu(seen.pu);
     ck_assert(moves(seen, other));
     ck_assert(lines_said == 0 && reported == -1);
@@ -256,10 +236,8 @@ TEST(a_move_is_said_and_reported_where_that_is_asked_for)
     seen.pu = other;
     ck_assert(moves(seen, PIN_LEFT));
     ck_assert(lines_said == 1 && reported == -1);
-    end(thread);
-    pin_process_lock();
-    pin_process_pin_main();
-    pin_process_unlock();
+    end(seen.thread);
+    pin_main();
     const int32_t main_pu = atomic_load(&pin_life.main_pu), third = another_pu(main_pu);
     lines_said = 0;
     ck_assert(pin_process_move(NULL, 0, main_pu, third));
@@ -268,8 +246,7 @@ TEST(a_move_is_said_and_reported_where_that_is_asked_for)
 
 static unsigned say_a_pool_is_left(void *(*routine)(void *))
 {
-    pthread_t thread;
-    const struct seen seen = start(&thread, routine);
+    const struct seen seen = start(routine);
     pin_process_lock();
     pin_here.options.verbose = true;
     ck_assert(pin_pools_loosen(&pin_here.pools, seen.record->pool));
@@ -277,7 +254,7 @@ static unsigned say_a_pool_is_left(void *(*routine)(void *))
     records_said = 0;
     pin_why_say();
     pin_why_say();
-    end(thread);
+    end(seen.thread);
     return records_said;
 }
 
@@ -309,9 +286,9 @@ TEST(a_main_thread_that_binds_itself_is_left_whichever_pu_it_had, .loops = 2)
 
 TEST(threads_that_are_left_begin_beside_the_main_thread, .loops = WAYS)
 {
-    pthread_t first, second;
+    pthread_t second;
     pthread_attr_t attributes;
-    const struct seen seen = start(&first, wait_to_go);
+    const struct seen seen = start(wait_to_go);
     pin_process_lock();
     pin_process_pin_main();
     const int32_t main_pu = atomic_load(&pin_life.main_pu);
@@ -334,7 +311,7 @@ TEST(threads_that_are_left_begin_beside_the_main_thread, .loops = WAYS)
     ck_assert_int_eq(made_on >= 0, _i == 0);
     pthread_attr_destroy(&attributes);
     sem_post(&go);
-    end(first);
+    end(seen.thread);
     pthread_join(second, NULL);
 }
 
@@ -358,10 +335,9 @@ static void *may_end_anywhere(void *unused)
 
 TEST(a_thread_that_is_cancelled_while_it_ends_gives_its_place_back)
 {
-    pthread_t thread;
-    (void)start(&thread, may_end_anywhere);
+    const struct seen seen = start(may_end_anywhere);
     is_cancelled = true;
-    end(thread);
+    end(seen.thread);
     ck_assert_uint_eq(places_taken(), 0);
 }
 

@@ -9,6 +9,7 @@
 
 /* A thread as a look has found it. */
 struct seen {
+    pthread_t thread;
     struct pin_thread *record;
     uint64_t born_ns;
     int32_t pu;
@@ -30,15 +31,21 @@ static inline void *wait_too(void *unused)
     return wait_to_go(unused);
 }
 
-static inline struct seen start(pthread_t *thread, void *(*routine)(void *))
+static inline pthread_t make(void *(*routine)(void *))
 {
-    struct seen seen = {0};
-    ck_assert_int_eq(pthread_create(thread, NULL, routine, NULL), 0);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, routine, NULL), 0);
     sem_wait(&begun);
+    return thread;
+}
+
+static inline struct seen start(void *(*routine)(void *))
+{
+    struct seen seen = {.thread = make(routine)};
     for (uint32_t number = 1; number <= pin_record_count(); number++) {
         struct pin_thread *record = pin_record_at(number);
         if (record->pool < PIN_POOLS && atomic_load(&record->tid) != 0) {
-            seen = (struct seen){record, record->born_ns, atomic_load(&record->pu)};
+            seen = (struct seen){seen.thread, record, record->born_ns, atomic_load(&record->pu)};
         }
     }
     ck_assert_ptr_nonnull(seen.record);
@@ -50,6 +57,22 @@ static inline void end(pthread_t thread)
 {
     sem_post(&go);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+/* One that has ended, by which PUs are planned. */
+static inline struct seen start_and_end(void *(*routine)(void *))
+{
+    const struct seen seen = start(routine);
+    end(seen.thread);
+    return seen;
+}
+
+/* The main thread to its place. */
+static inline void pin_main(void)
+{
+    pin_process_lock();
+    pin_process_pin_main();
+    pin_process_unlock();
 }
 
 static inline int32_t another_pu(int32_t pu)

@@ -15,20 +15,26 @@
 /* Two plans at once would undo each other's places. */
 TEST(a_thread_that_comes_while_another_one_plans_is_left)
 {
-    pthread_t thread;
     ck_assert(pin_process_may_call());
     atomic_store(&pin_life.planning, true);
-    ck_assert_int_eq(pthread_create(&thread, NULL, wait_to_go, NULL), 0);
-    sem_wait(&begun);
+    const pthread_t thread = make(wait_to_go);
     ck_assert(pin_life_state() != PLANNED);
     end(thread);
     atomic_store(&pin_life.planning, false);
-    (void)start(&thread, wait_too);
-    end(thread);
+    (void)start_and_end(wait_too);
 }
 
 static struct pin_registry another_job;
 static bool ends_soon;
+
+/* The registry of this process and of another job. */
+static void begin_registry(void)
+{
+    const char *path = scratch_path("registry");
+    pin_here.options.no_registry = false;
+    pin_here.options.registry = path;
+    ck_assert_int_eq(pin_registry_open(&another_job, path, 2), 0);
+}
 
 WRAP(int, nanosleep, const struct timespec *time, struct timespec *left)
 {
@@ -42,19 +48,15 @@ WRAP(int, nanosleep, const struct timespec *time, struct timespec *left)
 /* Jobs that choose at one moment take PUs and give them back: they do it in turn. */
 TEST(pus_that_another_job_gives_back_at_once_are_taken)
 {
-    pthread_t thread;
-    const char *path = scratch_path("registry");
     struct profile_mask own;
     ck_assert_int_eq(profile_mask_get(0, &own), 0);
-    ck_assert_int_eq(pin_registry_open(&another_job, path, 1), 0);
+    begin_registry();
     ck_assert(pin_registry_begin_turn(&another_job, &own, false, NULL));
     ck_assert(pin_registry_take_all(&another_job, &own, &own, false));
-    pin_here.options.no_registry = false;
-    pin_here.options.registry = path;
     ends_soon = true;
-    (void)start(&thread, wait_to_go);
+    const struct seen seen = start(wait_to_go);
     ck_assert(profile_mask_empty(&pin_here.plan.avoid));
-    end(thread);
+    end(seen.thread);
 }
 
 static pid_t watch_of(pid_t pid)
@@ -73,20 +75,17 @@ static pid_t watch_of(pid_t pid)
 /* The main thread, which makes it, has one PU. */
 TEST(the_watch_runs_where_a_thread_that_is_left_may)
 {
-    pthread_t thread;
     struct profile_mask now = {0};
-    (void)start(&thread, wait_to_go);
-    pin_process_lock();
-    pin_process_pin_main();
-    pin_process_unlock();
-    end(thread);
+    const struct seen before = start(wait_to_go);
+    pin_main();
+    end(before.thread);
     pin_here.options.no_watch = false;
-    (void)start(&thread, wait_too);
+    const struct seen seen = start(wait_too);
     while (!profile_mask_equal(&now, &pin_here.children)) {
         usleep(1000);
         (void)profile_mask_get(watch_of(getpid()), &now);
     }
-    end(thread);
+    end(seen.thread);
 }
 
 static bool comes_between;
@@ -104,13 +103,8 @@ WRAP(int, pin_memory_plan, enum pin_membind membind, const struct pin_memory_req
 /* One that waits for no turn takes the first PU of a plan for a team. */
 TEST(a_job_that_comes_between_the_look_and_the_choice_is_seen)
 {
-    pthread_t thread;
-    const char *path = scratch_path("registry");
-    pin_here.options.no_registry = false;
-    pin_here.options.registry = path;
-    ck_assert_int_eq(pin_registry_open(&another_job, path, 1), 0);
-    (void)start(&thread, wait_to_go);
-    end(thread);
+    begin_registry();
+    (void)start_and_end(wait_to_go);
     const uint32_t first = pin_here.plan.pus[0];
     comes_between = true;
     ck_assert(pin_process_plan(PIN_TEAM_COMES));
@@ -150,7 +144,7 @@ WRAP(int, profile_ticks_get, struct profile_ticks *ticks, size_t pus)
 int __real_profile_mask_set_pu(pid_t tid, uint32_t pu);
 
 /* Another job, which has the PU as well, and computes there. */
-static pid_t compute_beside(const char *path, uint32_t pu)
+static pid_t compute_beside(uint32_t pu)
 {
     static struct pin_registry beside;
     struct profile_mask held = {0};
@@ -158,7 +152,7 @@ static pid_t compute_beside(const char *path, uint32_t pu)
     if (child == 0) {
         alarm(120);
         (void)__real_profile_mask_set_pu(0, pu);
-        (void)pin_registry_open(&beside, path, 1);
+        (void)pin_registry_open(&beside, pin_here.options.registry, 1);
         (void)pin_registry_take(&beside, pu, false, true);
         compute(NULL);
     }
@@ -181,22 +175,17 @@ static void wait_for_readings(unsigned more)
 /* Its thread waits beside another job, and the PU that idles is a third one's, which ends. */
 TEST(a_team_that_was_laid_over_a_job_is_placed_when_another_has_ended)
 {
-    pthread_t thread;
-    const char *path = scratch_path("registry");
-    pin_here.options.no_registry = false;
-    pin_here.options.registry = path;
+    begin_registry();
     pin_here.options.no_watch = false;
-    ck_assert_int_eq(pin_registry_open(&another_job, path, 2), 0);
-    (void)start(&thread, wait_to_go);
-    end(thread); /* with the watch, and it is another one that looks below */
+    (void)start_and_end(wait_to_go); /* with the watch, and it is another one that looks below */
     usleep(100000);
-    const struct seen seen = start(&thread, compute);
+    const struct seen seen = start(compute);
     const int32_t other = another_pu(seen.pu);
     pin_process_lock();
     pin_here.pools.team = seen.record->pool;
     pin_process_unlock();
     ck_assert(pin_registry_take(&another_job, (uint32_t)other, false, false));
-    const pid_t child = compute_beside(path, (uint32_t)seen.pu);
+    const pid_t child = compute_beside((uint32_t)seen.pu);
     atomic_store(&idles, other);
     wait_for_readings(4);
     ck_assert_int_eq(atomic_load(&seen.record->pu), seen.pu);
@@ -213,5 +202,5 @@ TEST(a_team_that_was_laid_over_a_job_is_placed_when_another_has_ended)
         usleep(1000);
     }
     atomic_store(&is_computed, true);
-    pthread_join(thread, NULL);
+    pthread_join(seen.thread, NULL);
 }
