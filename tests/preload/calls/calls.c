@@ -47,7 +47,7 @@ ALIGNED static void cleanup(void *unused)
 
 static void *body(void *argument);
 
-void prepare(struct task *task, int how)
+static void prepare(struct task *task, int how)
 {
     *task = (struct task){.how = how};
     sem_init(&task->may_say, 0, 0);
@@ -119,34 +119,54 @@ static void *body(void *argument)
     return result;
 }
 
-int start(pthread_t *thread, const pthread_attr_t *attributes, struct task *task)
+bool start(struct task *task, int how, const pthread_attr_t *attributes)
 {
+    prepare(task, how);
     errno = KEPT_ERRNO;
-    const int rc = pthread_create(thread, attributes, body, task);
+    const int rc = pthread_create(&task->thread, attributes, body, task);
     say(" create=%d errno=%d", rc, errno);
     if (rc == 0) {
         sem_post(&task->may_say);
     }
-    return rc;
+    return rc == 0;
 }
 
-void finish(pthread_t thread)
+/* The same; the thread waits, or has left. */
+static bool start_and_meet(struct task *task, int how)
+{
+    const bool is_there = start(task, how, NULL);
+    if (is_there) {
+        wait_for(&task->begun);
+    }
+    return is_there;
+}
+
+void finish(const struct task *task)
 {
     void *result = NULL;
     errno = KEPT_ERRNO;
-    const int rc = pthread_join(thread, &result);
+    const int rc = pthread_join(task->thread, &result);
     say(" join=%d/%d errno=%d", rc, (int)(intptr_t)result, errno);
+}
+
+void start_and_finish(int how)
+{
+    struct task task;
+    if (start(&task, how, NULL)) {
+        finish(&task);
+    }
+}
+
+static void let_go(struct task *task)
+{
+    sem_post(&task->go);
+    finish(task);
 }
 
 static void plain(void)
 {
     static const int ways[] = {RETURN, EXIT, NEST};
-    struct task task;
-    pthread_t thread;
-    prepare(&task, ways[draw(3)]);
-    if (start(&thread, NULL, &task) == 0) {
-        finish(thread);
-    }
+    start_and_finish(ways[draw(3)]);
 }
 
 static int standard_body(void *argument)
@@ -181,53 +201,44 @@ static void several(void)
 {
     enum { MOST = 6 };
     struct task tasks[MOST];
-    pthread_t threads[MOST];
     int made = 0;
     const int count = 2 + (int)draw(MOST - 1);
-    for (; made < count; made++) {
-        prepare(&tasks[made], WAIT);
-        if (start(&threads[made], NULL, &tasks[made]) != 0) {
-            break;
-        }
-        wait_for(&tasks[made].begun);
+    while (made < count && start_and_meet(&tasks[made], WAIT)) {
+        made++;
     }
     say_alive(1 + made);
     for (int i = made; i-- > 0;) {
-        sem_post(&tasks[i].go);
-        finish(threads[i]);
+        let_go(&tasks[i]);
     }
 }
 
 static void tried(void)
 {
     struct task task;
-    pthread_t thread;
     void *result = NULL;
     const struct timespec past = {.tv_sec = 1};
     struct timespec later;
     const uint32_t how = draw(3);
-    prepare(&task, WAIT);
-    if (start(&thread, NULL, &task) != 0) {
+    if (!start_and_meet(&task, WAIT)) {
         return;
     }
-    wait_for(&task.begun);
-    const int tried = pthread_tryjoin_np(thread, &result),
-              timed = pthread_timedjoin_np(thread, &result, &past);
+    const int tried = pthread_tryjoin_np(task.thread, &result),
+              timed = pthread_timedjoin_np(task.thread, &result, &past);
     say(" try=%d timed=%d", tried, timed);
     if (pthread_clockjoin_np) {
-        say(" clock=%d", pthread_clockjoin_np(thread, &result, CLOCK_MONOTONIC, &past));
+        say(" clock=%d", pthread_clockjoin_np(task.thread, &result, CLOCK_MONOTONIC, &past));
     }
     sem_post(&task.go);
     clock_gettime(CLOCK_REALTIME, &later);
     later.tv_sec += 600;
     int rc = EBUSY;
     if (how == 0) {
-        while ((rc = pthread_tryjoin_np(thread, &result)) == EBUSY) {
+        while ((rc = pthread_tryjoin_np(task.thread, &result)) == EBUSY) {
             sched_yield();
         }
     } else {
-        rc = how == 1 ? pthread_timedjoin_np(thread, &result, &later)
-                      : pthread_join(thread, &result);
+        rc = how == 1 ? pthread_timedjoin_np(task.thread, &result, &later)
+                      : pthread_join(task.thread, &result);
     }
     say(" joined=%d/%d", rc, (int)(intptr_t)result);
 }
@@ -235,13 +246,10 @@ static void tried(void)
 static void detached(void)
 {
     struct task task;
-    pthread_t thread;
-    prepare(&task, draw(2) ? LEAVE : WAIT);
-    if (start(&thread, NULL, &task) != 0) {
+    if (!start_and_meet(&task, draw(2) ? LEAVE : WAIT)) {
         return;
     }
-    wait_for(&task.begun);
-    const int rc = pthread_detach(thread);
+    const int rc = pthread_detach(task.thread);
     sem_post(&task.go);
     say_alive(1);
     say(" detach=%d", rc);
@@ -251,15 +259,11 @@ static void cancelled(void)
 {
     static const int ways[] = {WAIT, SPIN, PAUSE};
     struct task task;
-    pthread_t thread;
-    prepare(&task, ways[draw(3)]);
-    if (start(&thread, NULL, &task) != 0) {
-        return;
+    if (start_and_meet(&task, ways[draw(3)])) {
+        const int rc = pthread_cancel(task.thread);
+        finish(&task);
+        say(" cancel=%d", rc);
     }
-    wait_for(&task.begun);
-    const int rc = pthread_cancel(thread);
-    finish(thread);
-    say(" cancel=%d", rc);
 }
 
 /* -- attributes -- */
@@ -304,7 +308,6 @@ static void with_attributes(void)
 {
     pthread_attr_t attributes;
     struct task task;
-    pthread_t thread;
     const bool as_detached = draw(4) == 0;
     void *stack =
         mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -313,13 +316,12 @@ static void with_attributes(void)
     if (as_detached) {
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     }
-    prepare(&task, as_detached ? LEAVE : RETURN);
-    const int rc = start(&thread, &attributes, &task);
-    if (rc == 0 && as_detached) {
+    const bool is_there = start(&task, as_detached ? LEAVE : RETURN, &attributes);
+    if (is_there && as_detached) {
         wait_for(&task.begun);
         say_alive(1);
-    } else if (rc == 0) {
-        finish(thread);
+    } else if (is_there) {
+        finish(&task);
     }
     pthread_attr_destroy(&attributes);
     munmap(stack, STACK_BYTES);
@@ -337,22 +339,18 @@ static void on_signal(int number)
 static void signalled(void)
 {
     struct task task;
-    pthread_t thread;
     struct sigaction action = {.sa_handler = on_signal}, before;
     const int number = draw(2) ? SIGUSR1 : SIGRTMIN + 3;
     action.sa_flags = draw(2) ? SA_RESTART : 0;
     sigaction(number, &action, &before);
-    prepare(&task, WAIT);
     caught = 0;
-    if (start(&thread, NULL, &task) == 0) {
-        wait_for(&task.begun);
-        const int rc = pthread_kill(thread, number);
+    if (start_and_meet(&task, WAIT)) {
+        const int rc = pthread_kill(task.thread, number);
         while (caught == 0) {
             sched_yield();
         }
         say(" kill=%d caught=%d", rc, caught != 0);
-        sem_post(&task.go);
-        finish(thread);
+        let_go(&task);
     }
     sigaction(number, &before, NULL);
 }
@@ -360,16 +358,11 @@ static void signalled(void)
 static void blocked(void)
 {
     sigset_t set, before;
-    struct task task;
-    pthread_t thread;
     sigemptyset(&set);
     sigaddset(&set, 1 + (int)draw(30));
     sigaddset(&set, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &set, &before);
-    prepare(&task, RETURN);
-    if (start(&thread, NULL, &task) == 0) {
-        finish(thread);
-    }
+    start_and_finish(RETURN);
     raise(SIGUSR2);
     int number = 0;
     sigpending(&set);
@@ -386,32 +379,26 @@ static void bound(void)
 {
     cpu_set_t one, now;
     struct task task;
-    pthread_t thread;
     const size_t pu = draw(4);
     CPU_ZERO(&one);
     CPU_SET(pu, &one);
-    prepare(&task, WAIT);
-    if (start(&thread, NULL, &task) != 0) {
+    if (!start_and_meet(&task, WAIT)) {
         return;
     }
-    wait_for(&task.begun);
     CPU_ZERO(&now);
-    int rc = pthread_setaffinity_np(thread, sizeof one, &one);
+    int rc = pthread_setaffinity_np(task.thread, sizeof one, &one);
     say(" set=%d", rc);
     if (rc == 0) {
-        rc = pthread_getaffinity_np(thread, sizeof now, &now);
+        rc = pthread_getaffinity_np(task.thread, sizeof now, &now);
         say(" get=%d/%d/%d", rc, CPU_COUNT(&now), CPU_ISSET(pu, &now) != 0);
     }
-    sem_post(&task.go);
-    finish(thread);
+    let_go(&task);
 }
 
 static void wrong(void)
 {
     pthread_attr_t attributes;
     struct task task;
-    pthread_t thread;
-    prepare(&task, WAIT);
 #ifdef __GLIBC__ /* musl waits for itself */
     say(" self=%d", pthread_join(pthread_self(), NULL));
 #endif
@@ -424,24 +411,17 @@ static void wrong(void)
     CPU_ZERO(&none);
     say(" none=%d errno=%d", sched_setaffinity(0, sizeof none, &none), errno);
     say(" getaffinity=%d errno=%d", sched_getaffinity(0, 1, &none), errno);
-    if (start(&thread, NULL, &task) == 0) {
-        wait_for(&task.begun);
-        say(" none=%d", pthread_setaffinity_np(thread, sizeof none, &none));
-        sem_post(&task.go);
-        finish(thread);
+    if (start_and_meet(&task, WAIT)) {
+        say(" none=%d", pthread_setaffinity_np(task.thread, sizeof none, &none));
+        let_go(&task);
     }
 }
 
 static void scheduled(void)
 {
     const struct sched_param fifo = {.sched_priority = 1}, other = {0};
-    struct task task;
-    pthread_t thread;
     say(" fifo=%d", pthread_setschedparam(pthread_self(), SCHED_FIFO, &fifo));
-    prepare(&task, RETURN);
-    if (start(&thread, NULL, &task) == 0) {
-        finish(thread);
-    }
+    start_and_finish(RETURN);
     say(" other=%d", pthread_setschedparam(pthread_self(), SCHED_OTHER, &other));
 }
 

@@ -31,13 +31,15 @@ enum { RETURN, EXIT, WAIT, SPIN, PAUSE, NEST, LEAVE };
 
 struct task {
     int how;
+    pthread_t thread;
     sem_t may_say, begun, go;
 };
 
-void prepare(struct task *task, int how);
-/* Makes a thread that says what it sees, and does as prepared. */
-int start(pthread_t *thread, const pthread_attr_t *attributes, struct task *task);
-void finish(pthread_t thread);
+/* Makes a thread that says what it sees, and does as it is to; false: there is none. */
+bool start(struct task *task, int how, const pthread_attr_t *attributes);
+void finish(const struct task *task);
+/* One and then the other. */
+void start_and_finish(int how);
 
 /* -- processes.c -- */
 

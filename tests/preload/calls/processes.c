@@ -28,18 +28,13 @@ static void end_child(pid_t child)
 /* A child says all that it sees, and may make a thread. */
 int child_life(const char *kind, bool makes_threads)
 {
-    struct task task;
-    pthread_t thread;
     say(" {%s errno=%d", kind, errno);
     say_mask("mask", 0);
     say_status("Cpus_allowed_list:");
     say_self();
     say_files(true);
     if (makes_threads) {
-        prepare(&task, RETURN);
-        if (start(&thread, NULL, &task) == 0) {
-            finish(thread);
-        }
+        start_and_finish(RETURN);
     }
     say_alive(1);
     say("}");
@@ -97,9 +92,9 @@ static void *body_of(void *what)
 /* From a thread that may have a PU of its own. */
 static void by_a_thread(void (*what)(void))
 {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, body_of, &what) == 0) {
-        finish(thread);
+    struct task task = {0};
+    if (pthread_create(&task.thread, NULL, body_of, &what) == 0) {
+        finish(&task);
     }
 }
 
@@ -131,16 +126,13 @@ void limited(void)
     const bool makes_first = draw(2);
     const pid_t child = fork();
     if (child == 0) {
-        struct task task;
-        pthread_t thread;
         const struct rlimit limit = {files, files};
-        prepare(&task, RETURN);
-        if (makes_first && start(&thread, NULL, &task) == 0) {
-            finish(thread);
+        if (makes_first) {
+            start_and_finish(RETURN);
         }
         say(" limit=%d", setrlimit(RLIMIT_NOFILE, &limit));
-        if (!makes_first && start(&thread, NULL, &task) == 0) {
-            finish(thread);
+        if (!makes_first) {
+            start_and_finish(RETURN);
         }
         int opened = 0;
         while (open("/dev/null", O_RDONLY) >= 0) {
