@@ -30,9 +30,11 @@ static void need(const char *path)
     exit(0);
 }
 
+#define IN_ORDER "0.0=first 1.0=second"
+
 /* Two ranks of a command, with these options of the launcher (NULL: none). */
 static void launch(const char *const *changes, const char *const *options,
-                   const char *const *command)
+                   const char *const *command, const char *told)
 {
     const char *argv[24] = {launcher, "-n", "2"};
     size_t count = 3;
@@ -42,44 +44,37 @@ static void launch(const char *const *changes, const char *const *options,
     while (*command) {
         argv[count++] = *command++;
     }
-    run_plain(changes, argv, NULL);
+    run_plain(changes, argv, told);
 }
 
 /* Each behind servet-pin, as quickstart runs them. */
-static void run_two(const char *name, const char *const *changes, const char *const *options)
+static void run_two(const char *name, const char *const *changes, const char *const *options,
+                    const char *told)
 {
     const char *program = path_of(name);
     need(program);
     launch(changes, options,
            with_shim ? ARGV(SERVET_PIN, "--mem-prior", "--", program)
-                     : ARGV(SERVET_PIN, "--mem-prior", "--", "env", "-u", "LD_PRELOAD", program));
-}
-
-static void expect_ranks(void)
-{
-    child_expect(&child, 0, 0, order[0]);
-    child_expect(&child, 1, 0, order[1]);
+                     : ARGV(SERVET_PIN, "--mem-prior", "--", "env", "-u", "LD_PRELOAD", program),
+           told);
 }
 
 TEST(ranks_in_c_follow_the_mapper)
 {
-    run_two("ranks", NULL, NULL);
-    expect_ranks();
-    ck_assert_ptr_nonnull(strstr(child.out, "count 0 3\n"));
-    ck_assert_ptr_nonnull(strstr(child.out, "count 1 3\n"));
+    run_two("ranks", NULL, NULL, IN_ORDER);
+    child_says(&child, "count 0 3\n");
+    child_says(&child, "count 1 3\n");
 }
 
 TEST(ranks_in_fortran_follow_the_mapper, .loops = 2)
 {
-    run_two(_i ? "ranks_f08" : "ranks_f90", NULL, NULL);
-    expect_ranks();
+    run_two(_i ? "ranks_f08" : "ranks_f90", NULL, NULL, IN_ORDER);
 }
 
 TEST(a_preload_set_before_the_launcher_reaches_the_ranks)
 {
     need(path_of("ranks"));
-    run_preloaded(NULL, ARGV(launcher, "-n", "2", path_of("ranks")), NULL);
-    expect_ranks();
+    run_preloaded(NULL, ARGV(launcher, "-n", "2", path_of("ranks")), IN_ORDER);
 }
 
 TEST(a_session_makes_a_rank)
@@ -87,8 +82,7 @@ TEST(a_session_makes_a_rank)
     if (open_mpi) {
         return; /* Open MPI 4 has no sessions */
     }
-    run_two("sessions", NULL, NULL);
-    expect_ranks();
+    run_two("sessions", NULL, NULL, IN_ORDER);
 }
 
 TEST(processing_elements_of_openshmem_are_ranks)
@@ -100,7 +94,8 @@ TEST(processing_elements_of_openshmem_are_ranks)
         return; /* another library, or no oshcc */
     }
     child_run(&child, NULL, ARGV("oshrun", "-n", "2", SERVET_PIN, path_of("shmem")));
-    expect_ranks();
+    child_expect(&child, 0, 0, order[0]);
+    child_expect(&child, 1, 0, order[1]);
 }
 
 /* Nothing in such a program calls MPI: the coarray library does, before main. */
@@ -113,8 +108,7 @@ TEST(images_of_a_coarray_program_are_ranks)
                 path_of("images"));
         return;
     }
-    run_two("images", NULL, NULL);
-    expect_ranks();
+    run_two("images", NULL, NULL, IN_ORDER);
 }
 
 /* PUs of the region of each of two ranks: its own half, as far as two threads need one. */
@@ -128,7 +122,7 @@ static int region_pus(void)
 TEST(hybrid_ranks_have_regions)
 {
     char pus[2][2][256];
-    run_two("hybrid", CHANGES("OMP_NUM_THREADS=2"), NULL);
+    run_two("hybrid", CHANGES("OMP_NUM_THREADS=2"), NULL, NULL);
     for (int rank = 0; rank < 2; rank++) {
         for (int thread = 0; thread < 2; thread++) {
             child_worker(&child, rank, thread, pus[rank][thread], sizeof pus[rank][thread]);
@@ -155,7 +149,7 @@ TEST(helpers_have_the_region)
         fprintf(stderr, "not checked: needs four PUs\n");
         return;
     }
-    run_two("hybrid", CHANGES("OMP_NUM_THREADS=2"), NULL);
+    run_two("hybrid", CHANGES("OMP_NUM_THREADS=2"), NULL, NULL);
     for (char *line = strtok(child.out, "\n"); line; line = strtok(NULL, "\n")) {
         if (strncmp(line, "mask ", 5) != 0) {
             continue;
@@ -168,8 +162,10 @@ TEST(helpers_have_the_region)
 }
 
 /* A command below servet-pin, unbound by the launcher. */
-#define run_unbound(changes, ...)                                                                  \
-    launch(changes, open_mpi ? ARGV("--bind-to", "none") : NULL, ARGV(SERVET_PIN, __VA_ARGS__))
+static void run_unbound(const char *const *changes, const char *const *command, const char *told)
+{
+    launch(changes, open_mpi ? ARGV("--bind-to", "none") : NULL, command, told);
+}
 
 /* servet-pin has narrowed the rank to its one PU; what the rank starts gets the mask from
  * before. */
@@ -179,7 +175,7 @@ TEST(children_of_a_rank_have_the_mask_from_before_servet_pin)
     char all[256];
     child_run(&child, NULL, ARGV(PROGRAMS "/pthreads", "1"));
     child_worker(&child, 0, 0, all, sizeof all);
-    run_unbound(CHANGES("OMP_NUM_THREADS=1"), PROGRAMS "/children");
+    run_unbound(CHANGES("OMP_NUM_THREADS=1"), ARGV(SERVET_PIN, PROGRAMS "/children"), NULL);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         const char *line = formatted("child main %s %s\n", ways[i], all);
         const char *first = strstr(child.out, line);
@@ -190,28 +186,30 @@ TEST(children_of_a_rank_have_the_mask_from_before_servet_pin)
 /* The user has swapped the places of every rank; --force puts them where the mapper says. */
 TEST(force_overrules_the_users_places)
 {
-    char places[64];
     const char *program = path_of("hybrid");
-    snprintf(places, sizeof places, "OMP_PLACES={%u},{%u}", order[1], order[0]);
+    const char *const *swapped = CHANGES("OMP_NUM_THREADS=1", "OMP_PROC_BIND=close",
+                                         formatted("OMP_PLACES={%u},{%u}", order[1], order[0]));
     need(program);
-    run_unbound(CHANGES("OMP_NUM_THREADS=1", "OMP_PROC_BIND=close", places), "--force", "--",
-                program);
-    expect_ranks();
-    run_unbound(CHANGES("OMP_NUM_THREADS=1", "OMP_PROC_BIND=close", places), program);
-    child_expect(&child, 0, 0, order[1]);
-    child_expect(&child, 1, 0, order[1]);
+    run_unbound(swapped, ARGV(SERVET_PIN, "--force", "--", program), IN_ORDER);
+    run_unbound(swapped, ARGV(SERVET_PIN, program), "0.0=second 1.0=second");
+}
+
+/* With gcc's runtime, and with clang's where it was built. */
+static const char *hybrid(int which)
+{
+    const char *name = which ? "hybrid_libomp" : "hybrid";
+    return which == 0 || access(path_of(name), X_OK) == 0 ? name : NULL;
 }
 
 /* Without a number of threads each rank has its share of the PUs, and what OpenMP sees is that
  * share. */
-static void expect_own_share(const char *name)
+TEST(runtimes_are_told_their_share, .loops = 2)
 {
-    if (here_pus() != 2) {
+    if (!hybrid(_i) || here_pus() != 2) {
         return;
     }
-    run_two(name, NULL, NULL);
+    run_two(hybrid(_i), NULL, NULL, IN_ORDER);
     for (int rank = 0; rank < 2; rank++) {
-        child_expect(&child, rank, 0, order[rank]);
         child_says(&child, "place %d 0 0\n", rank);
         child_says(&child, "count %d 1\n", rank);
     }
@@ -220,7 +218,7 @@ static void expect_own_share(const char *name)
 /* The PUs of the two threads of each of two ranks, which must be on the places of their region. */
 static void read_team(const char *name, const char *const *changes, char pus[2][2][256])
 {
-    run_two(name, changes, NULL);
+    run_two(name, changes, NULL, NULL);
     for (int worker = 0; worker < 4; worker++) {
         int rank = worker / 2, thread = worker % 2;
         child_worker(&child, rank, thread, pus[rank][thread], sizeof pus[0][0]);
@@ -231,60 +229,32 @@ static void read_team(const char *name, const char *const *changes, char pus[2][
 
 /* With the shim switched off in the rank the runtime alone places the threads, by what servet-pin
  * exported. */
-static void expect_same_places(const char *name)
+TEST(runtimes_and_the_shim_agree_on_the_places, .loops = 2)
 {
     char together[2][2][256], alone[2][2][256];
-    read_team(name, CHANGES("OMP_NUM_THREADS=2", "SERVET_VERBOSE=1"), together);
+    if (!hybrid(_i)) {
+        return;
+    }
+    read_team(hybrid(_i), CHANGES("OMP_NUM_THREADS=2", "SERVET_VERBOSE=1"), together);
     ck_assert_msg(!strstr(child.err, "stays where"), "%s", child.err);
     ck_assert_msg(!strstr(child.err, "creator chose"), "%s", child.err);
     with_shim = false;
-    read_team(name, CHANGES("OMP_NUM_THREADS=2"), alone);
-    with_shim = true;
+    read_team(hybrid(_i), CHANGES("OMP_NUM_THREADS=2"), alone);
     for (int worker = 0; worker < 4; worker++) {
-        ck_assert_msg(!strpbrk(together[worker / 2][worker % 2], ",-"), "%s",
-                      together[worker / 2][worker % 2]);
-        ck_assert_str_eq(together[worker / 2][worker % 2], alone[worker / 2][worker % 2]);
+        const char *pus = together[worker / 2][worker % 2];
+        ck_assert_msg(!strpbrk(pus, ",-"), "%s", pus);
+        ck_assert_str_eq(pus, alone[worker / 2][worker % 2]);
     }
 }
 
-static void expect_users_places(const char *name)
-{
-    const char *places = formatted("OMP_PLACES={%u},{%u}", order[1], order[0]);
-    /* MPICH leaves the ranks on all PUs; Open MPI needs an option. */
-    run_two(name, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", places),
-            open_mpi ? ARGV("--bind-to", "none") : NULL);
-    for (int rank = 0; rank < 2; rank++) {
-        child_expect(&child, rank, 0, order[1]);
-        child_expect(&child, rank, 1, order[0]);
-    }
-}
-
-/* With gcc's runtime, and with clang's where it was built. */
-static const char *const hybrids[] = {"hybrid", "hybrid_libomp"};
-
-static bool is_hybrid(int which)
-{
-    return which == 0 || access(path_of(hybrids[which]), X_OK) == 0;
-}
-
-TEST(runtimes_are_told_their_share, .loops = 2)
-{
-    if (is_hybrid(_i)) {
-        expect_own_share(hybrids[_i]);
-    }
-}
-
-TEST(runtimes_and_the_shim_agree_on_the_places, .loops = 2)
-{
-    if (is_hybrid(_i)) {
-        expect_same_places(hybrids[_i]);
-    }
-}
-
+/* MPICH leaves the ranks on all PUs; Open MPI needs an option. */
 TEST(the_users_own_places_stay, .loops = 2)
 {
-    if (is_hybrid(_i)) {
-        expect_users_places(hybrids[_i]);
+    const char *places = formatted("OMP_PLACES={%u},{%u}", order[1], order[0]);
+    if (hybrid(_i)) {
+        run_two(hybrid(_i), CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", places),
+                open_mpi ? ARGV("--bind-to", "none") : NULL,
+                "0.0=second 0.1=first 1.0=second 1.1=first");
     }
 }
 
