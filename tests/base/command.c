@@ -8,6 +8,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -83,6 +84,29 @@ void in_a_process(void (*what)(void))
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_msg(status == 0, "status %#x", (unsigned)status);
+}
+
+struct other start_process(int (*what)(void))
+{
+    struct other other = {0};
+    int ready[2];
+    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+    other.pid = fork();
+    ck_assert_int_ge(other.pid, 0);
+    if (other.pid == 0) {
+        int said = what();
+        _exit(write(ready[1], &said, sizeof said) == sizeof said ? pause() : 1);
+    }
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &other.said, sizeof other.said), sizeof other.said);
+    close(ready[0]);
+    return other;
+}
+
+void end_process(const struct other *other)
+{
+    kill(other->pid, SIGKILL);
+    waitpid(other->pid, NULL, 0);
 }
 
 static struct run run_line(const char *format, va_list values)

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct run {
     int status;      /* exit status; 128 + signal; 127 if it could not be started */
@@ -24,6 +25,15 @@ void expect_refused(const char *named, const char *format, ...)
 /* Runs it in a copy of this process, which must end well: what() returned, and no signal within the
  * minute. */
 void in_a_process(void (*what)(void));
+
+/* A copy of this process that has done its part, and waits until it is ended. */
+struct other {
+    pid_t pid;
+    int said; /* the answer of `what` */
+};
+
+struct other start_process(int (*what)(void));
+void end_process(const struct other *other); /* by SIGKILL */
 
 size_t count_lines(const char *text);
 size_t count_of(const char *text, const char *word);

@@ -1,9 +1,7 @@
 /* Which thread of a process has which PU? No two have the same; the team comes first, other pools
  * are placed whole or left whole; two jobs share none while there are others. */
-#include <signal.h>
-#include <sys/wait.h>
-
 #include "preload/place/process.h"
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
 
 enum { MOST_PLACES = 16, MOST_THREADS = 64 };
@@ -299,7 +297,7 @@ TEST(a_pool_that_is_not_watched_is_placed_where_pus_idle)
     expect(first, PIN_LEFT);
 }
 
-/* -- two jobs -- */
+/* -- two jobs; each has a registry of its own, and holds what it took -- */
 
 static const char *path;
 
@@ -309,70 +307,49 @@ static void open_registry(void)
     ck_assert_int_eq(pin_registry_open(&registry, path, 0), 0);
 }
 
-/* A child that has done `what` with a registry of its own, and holds what it took. */
-static pid_t job(void (*what)(void))
+static int one_worker(void)
 {
-    int ready[2];
-    char byte;
-    ck_assert_int_eq(pipe(ready), 0);
-    pid_t pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0) {
-        open_registry();
-        what();
-        _exit(write(ready[1], "", 1) == 1 ? pause() : 1);
-    }
-    ck_assert_int_eq((int)read(ready[0], &byte, 1), 1);
-    close(ready[0]);
-    close(ready[1]);
-    return pid;
-}
-
-static void end_job(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-}
-
-static void one_worker(void)
-{
+    open_registry();
     begin(2);
     expect(add(""), 1);
+    return 0;
 }
 
 TEST(a_pool_that_did_not_fit_is_placed_when_the_other_job_has_ended)
 {
     const struct profile_mask none = {0};
     open_registry();
-    pid_t other = job(one_worker);
+    const struct other other = start_process(one_worker);
     begin(2);
     struct pin_thread *first = add(""), *second = add("");
     expect(second, PIN_LEFT);
     ck_assert_uint_eq(pin_pools_place_rest(&pools, true), 0);
-    end_job(other);
+    end_process(&other);
     pin_pools_avoid(&pools, &none);
     ck_assert_uint_eq(pin_pools_place_rest(&pools, false), 2);
     expect(first, 1);
     expect(second, 0);
 }
 
-static void a_team_of_two(void)
+static int a_team_of_two(void)
 {
+    open_registry();
     begin(2);
     ck_assert(begin_team());
     expect(add_to_team(), 1);
+    return 0;
 }
 
 /* Seen red: both had the same PU, and took twice their time. */
 TEST(two_jobs_of_one_worker_have_a_pu_each)
 {
     open_registry();
-    pid_t other = job(one_worker);
+    const struct other other = start_process(one_worker);
     begin(2);
     expect(add(""), 0);
     expect(add(""), PIN_LEFT); /* a pool is not laid over another job */
     ck_assert(pools.pool[0].cause == PIN_CAUSE_HELD);
-    end_job(other);
+    end_process(&other);
     begin(2);
     expect(add(""), 1);
 }
@@ -380,31 +357,33 @@ TEST(two_jobs_of_one_worker_have_a_pu_each)
 TEST(a_team_is_laid_over_another_job_with_main_threads_apart)
 {
     open_registry();
-    pid_t other = job(a_team_of_two);
+    const struct other other = start_process(a_team_of_two);
     begin(2);
     ck_assert(begin_team());
     ck_assert_uint_eq(pools.places[pools.main_place].pu, 1);
     expect(add_to_team(), 0);
-    end_job(other);
+    end_process(&other);
 }
 
-static void four_workers(void)
+static int four_workers(void)
 {
+    open_registry();
     begin(8);
     for (int i = 1; i <= 4; i++) {
         expect(add(""), i);
     }
+    return 0;
 }
 
 TEST(jobs_of_k_workers_on_2k_pus_share_none)
 {
     open_registry();
-    pid_t other = job(four_workers);
+    const struct other other = start_process(four_workers);
     begin(8);
     for (int i = 5; i <= 8; i++) {
         expect(add(""), i % 8);
     }
-    end_job(other);
+    end_process(&other);
 }
 
 /* -- records and routines -- */

@@ -21,36 +21,13 @@ static void setup(void)
 
 /* -- other processes -- */
 
-struct other start(int (*what)(void))
-{
-    struct other other = {0};
-    int ready[2];
-    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
-    other.pid = fork();
-    ck_assert_int_ge(other.pid, 0);
-    if (other.pid == 0) {
-        pin_registry_forget(&here);
-        int said = what();
-        _exit(write(ready[1], &said, sizeof said) == sizeof said ? pause() : 1);
-    }
-    close(ready[1]);
-    ck_assert_int_eq(read(ready[0], &other.said, sizeof other.said), sizeof other.said);
-    close(ready[0]);
-    return other;
-}
-
-void end(const struct other *other)
-{
-    kill(other->pid, SIGKILL);
-    waitpid(other->pid, NULL, 0);
-}
-
 static uint64_t job; /* of those that are started */
 uint32_t wanted;
 static bool as_main, beside;
 
 int come(void)
 {
+    pin_registry_forget(&here);
     return pin_registry_open(&here, path, job);
 }
 
@@ -62,7 +39,7 @@ int take(void)
 struct other start_holder(uint32_t pu)
 {
     wanted = pu;
-    struct other other = start(take);
+    struct other other = start_process(take);
     ck_assert_int_eq(other.said, 1);
     return other;
 }
@@ -70,8 +47,8 @@ struct other start_holder(uint32_t pu)
 int others_take(uint32_t pu)
 {
     wanted = pu;
-    const struct other other = start(take);
-    end(&other);
+    const struct other other = start_process(take);
+    end_process(&other);
     return other.said;
 }
 
@@ -82,6 +59,13 @@ unsigned long held_here(void)
     return held.word[0];
 }
 
+struct pin_company company_on(uint32_t pu)
+{
+    struct pin_company company;
+    pin_registry_count(&here, &pu, 1, &company);
+    return company;
+}
+
 TEST(what_others_hold_is_seen_until_they_end)
 {
     ck_assert_uint_eq(held_here(), 0);
@@ -89,12 +73,12 @@ TEST(what_others_hold_is_seen_until_they_end)
     ck_assert_uint_eq(held_here(), 1 | 1 << 5);
     ck_assert(!pin_registry_take(&here, 5, false, false) &&
               pin_registry_take(&here, 1, false, false));
-    end(&one); /* by SIGKILL */
-    end(&two);
+    end_process(&one); /* by SIGKILL */
+    end_process(&two);
     ck_assert_uint_eq(held_here(), 0);
     ck_assert(pin_registry_take(&here, 5, false, false));
     ck_assert(pin_registry_take(&here, 5, false, false)); /* it is ours */
-    end(&far);
+    end_process(&far);
 }
 
 /* All or none: what is taken with one that another job has is free again. */
@@ -107,7 +91,7 @@ TEST(several_are_taken_together)
     ck_assert(pin_registry_take_all(&here, &two, &first_pu, false));
     ck_assert(others_take(0) == 0 && others_take(1) == 0);
     ck_assert(pin_registry_take_all(&here, &three, &first_pu, true));
-    end(&other);
+    end_process(&other);
 }
 
 /* Every set of holders of eight PUs is seen whole, in whatever order they came. */
@@ -125,7 +109,7 @@ TEST(no_holder_is_missed, .loops = 16)
     }
     ck_assert_uint_eq(held_here(), expected);
     while (count > 0) {
-        end(&other[--count]);
+        end_process(&other[--count]);
     }
 }
 
@@ -133,53 +117,46 @@ TEST(no_holder_is_missed, .loops = 16)
  * holds. */
 TEST(jobs_on_one_pu_are_counted)
 {
-    struct pin_company company;
-    const uint32_t pu = 2;
     as_main = true;
     struct other first = start_holder(2);
     as_main = false;
     beside = true;
     struct other second = start_holder(2);
-    pin_registry_count(&here, &pu, 1, &company);
+    struct pin_company company = company_on(2);
     ck_assert(company.jobs == 2 && company.mains == 1);
     ck_assert(pin_registry_take(&here, 2, false, true));
-    end(&first);
-    pin_registry_count(&here, &pu, 1, &company);
+    end_process(&first);
+    company = company_on(2);
     ck_assert(company.jobs == 1 && company.mains == 0);
     ck_assert(pin_registry_take(&here, 2, true, false));
     beside = false;
     ck_assert_int_eq(others_take(2), 0);
-    end(&second);
+    end_process(&second);
 }
 
 /* More than are counted. */
 TEST(a_crowd_on_one_pu_is_no_failure)
 {
     struct other other[12];
-    struct pin_company company;
-    const uint32_t pu = 4;
     beside = true;
     for (size_t i = 0; i < 12; i++) {
         other[i] = start_holder(4);
     }
-    pin_registry_count(&here, &pu, 1, &company);
-    ck_assert_uint_eq(company.jobs, 8);
+    ck_assert_uint_eq(company_on(4).jobs, 8);
     ck_assert(pin_registry_take(&here, 4, false, true));
     for (size_t i = 0; i < 12; i++) {
-        end(&other[i]);
+        end_process(&other[i]);
     }
 }
 
 TEST(one_descriptor_is_kept_and_no_other)
 {
     struct profile_mask taken;
-    struct pin_company company;
-    const uint32_t pu = 0;
     ck_assert(pin_registry_take(&here, 0, false, false));
     const int next = dup(STDERR_FILENO);
     close(next);
     ck_assert_uint_eq(held_here(), 0);
-    pin_registry_count(&here, &pu, 1, &company);
+    (void)company_on(0);
     ck_assert(pin_registry_begin_turn(&here, &few, false, &taken));
     pin_registry_end_turn(&here);
     ck_assert(pin_registry_take(&here, 1, false, false));
@@ -285,7 +262,7 @@ TEST(a_stopped_holder_delays_nobody)
     ck_assert(!pin_registry_take(&here, 6, false, false) &&
               pin_registry_take(&here, 7, false, false));
     alarm(0);
-    end(&stopped);
+    end_process(&stopped);
 }
 
 /* -- children -- */
@@ -316,10 +293,10 @@ static int take_and_multiply(void)
 TEST(no_child_holds_what_its_parent_held, .loops = WAYS, .starts_programs = true)
 {
     wanted_way = _i;
-    struct other parent = start(take_and_multiply);
+    struct other parent = start_process(take_and_multiply);
     ck_assert_int_gt(parent.said, 0);
     ck_assert_uint_eq(held_here(), 1 << 1);
-    end(&parent);
+    end_process(&parent);
     ck_assert_int_eq(kill(parent.said, 0), 0); /* it is still there */
     for (int look = 0; look < 1000 && held_here() != 0; look++) {
         usleep(10000); /* it may not have run yet */
@@ -410,23 +387,23 @@ TEST(ranks_start_from_what_the_first_one_found)
 {
     struct other stranger = start_holder(4), later;
     job = 5;
-    struct other first = start(lead), second = start(follow);
+    struct other first = start_process(lead), second = start_process(follow);
     ck_assert_int_eq(first.said, 0);
     ck_assert_int_eq(second.said, 1 << 4 | 1 << 7);
-    end(&stranger);
+    end_process(&stranger);
     ck_assert_uint_eq(held_here(), 3);
-    struct other third = start(follow);
+    struct other third = start_process(follow);
     ck_assert_int_eq(third.said, 1 << 4 | 1 << 7);
-    end(&third);
-    end(&first); /* the second goes by it still, and holds PU 1 */
+    end_process(&third);
+    end_process(&first); /* the second goes by it still, and holds PU 1 */
     ck_assert_uint_eq(held_here(), 2);
-    third = start(follow);
+    third = start_process(follow);
     ck_assert_int_eq(third.said, 1 << 4 | 1 << 7);
-    end(&third);
-    end(&second);
-    later = start(lead);
+    end_process(&third);
+    end_process(&second);
+    later = start_process(lead);
     ck_assert_int_eq(later.said, 0);
-    end(&later);
+    end_process(&later);
 }
 
 static int lead_only(void)
@@ -440,7 +417,7 @@ TEST(a_first_rank_that_says_nothing_is_not_waited_for)
     struct profile_mask taken;
     job = 5;
     ck_assert_int_eq(pin_registry_open(&here, path, job), 0);
-    struct other first = start(lead_only);
+    struct other first = start_process(lead_only);
     ck_assert_int_eq(first.said, 0);
     kill(first.pid, SIGSTOP);
     job = 0;
@@ -449,9 +426,9 @@ TEST(a_first_rank_that_says_nothing_is_not_waited_for)
     ck_assert(!pin_registry_begin_turn(&here, &few, true, &taken));
     alarm(0);
     ck_assert_uint_eq(taken.word[0], 1 << 3);
-    end(&first);
+    end_process(&first);
     ck_assert(pin_registry_begin_turn(&here, &few, true, &taken));
-    end(&stranger);
+    end_process(&stranger);
 }
 
 TESTS(.setup = setup)

@@ -22,7 +22,7 @@ TEST(a_file_that_is_cut_short_or_removed_is_no_failure)
     ck_assert_uint_eq(held_here(), 0);
     ck_assert(pin_registry_take(&here, 1, false, false));
     ck_assert_int_eq(others_take(1), 1); /* in a new one */
-    end(&other);
+    end_process(&other);
 }
 
 /* One of more than 60 numbers is missing, above those that programs count on. Where there are no
@@ -53,7 +53,7 @@ TEST(no_descriptor_is_in_the_programs_way, .loops = 4)
     ck_assert_int_eq(dup2(0, 60), 60);
     pin_registry_forget(&here);
     ck_assert_int_eq(fcntl(60, F_GETFD), 0);
-    end(&other);
+    end_process(&other);
 }
 
 /* Some programs close all that they do not know. Seen red: the next job got the PU. */
@@ -167,7 +167,7 @@ static struct other start_at(bool in_container, uid_t who)
 {
     contained = in_container;
     user = who;
-    return start(take_elsewhere);
+    return start_process(take_elsewhere);
 }
 
 /* Users and containers see each other, whatever the file system and the installation. */
@@ -185,11 +185,11 @@ TEST(whoever_runs_on_this_node_is_seen, .loops = 8)
     struct other one = start_at(first, USER), two = start_at(second, other_user);
     ck_assert_int_eq(one.said, 1);
     ck_assert_int_eq(two.said, 0);
-    end(&two);
-    end(&one);
+    end_process(&two);
+    end_process(&one);
     one = start_at(first, USER);
     ck_assert_int_eq(one.said, 1);
-    end(&one);
+    end_process(&one);
 }
 
 static int tell_alone(void)
@@ -204,10 +204,11 @@ static int enter_alone(void)
         return 3; /* not here */
     }
     wanted = 1;
-    const struct other inside = start(tell_alone), first = start(take), second = start(take);
-    end(&second);
-    end(&first);
-    end(&inside);
+    const struct other inside = start_process(tell_alone), first = start_process(take),
+                       second = start_process(take);
+    end_process(&second);
+    end_process(&first);
+    end_process(&inside);
     return inside.said + 2 * first.said + 4 * second.said;
 }
 
@@ -216,8 +217,8 @@ TEST(who_shares_nothing_knows_it)
 {
     path = NULL;
     ck_assert(pin_registry_open(&here, path, 0) < 0 || !here.alone);
-    const struct other other = start(enter_alone);
-    end(&other);
+    const struct other other = start_process(enter_alone);
+    end_process(&other);
     ck_assert_int_eq(other.said, 3);
 }
 
@@ -234,19 +235,16 @@ static int lock_everything(void)
 TEST(who_holds_everything_stops_nobody, .loops = 2)
 {
     struct profile_mask held, all = {0};
-    struct pin_company company;
-    const uint32_t pu = 3;
     profile_mask_all(&all);
     lock_type = _i ? F_RDLCK : F_WRLCK;
-    const struct other other = start(lock_everything);
+    const struct other other = start_process(lock_everything);
     ck_assert_int_eq(other.said, 0);
     pin_registry_look(&here, &all, &held);
     ck_assert(profile_mask_empty(&held));
     ck_assert(pin_registry_take(&here, 3, false, false));
-    pin_registry_count(&here, &pu, 1, &company);
-    ck_assert_uint_eq(company.jobs, 0);
+    ck_assert_uint_eq(company_on(3).jobs, 0);
     ck_assert_int_eq(pin_registry_begin_turn(&here, &few, true, &held), _i);
-    end(&other);
+    end_process(&other);
 }
 
 static unsigned questions;
@@ -290,13 +288,13 @@ TEST(a_look_asks_no_more_than_it_must)
     profile_mask_all(&all);
     for (size_t i = 0; i < 3; i++) {
         locks = many[i];
-        const struct other other = start(lock_bytes);
+        const struct other other = start_process(lock_bytes);
         ck_assert_int_eq(other.said, 0);
         questions = 0;
         pin_registry_look(&here, &all, &held);
         asked[i] = questions;
         ck_assert_uint_eq(profile_mask_count(&held), i > 0);
-        end(&other);
+        end_process(&other);
     }
     ck_assert_uint_eq(asked[0], 1);
     ck_assert_uint_eq(asked[1], asked[2]);
