@@ -83,6 +83,9 @@ const char *scratch_path(const char *name)
 const char *scratch_file(const char *name, const char *format, ...)
 {
     const char *path = scratch_path(name);
+    for (char *end = strchr(path + strlen(folder) + 1, '/'); end; end = strchr(end + 1, '/')) {
+        (void)mkdir(formatted("%.*s", (int)(end - path), path), 0700);
+    }
     FILE *file = fopen(path, "w");
     va_list values;
     va_start(values, format);

@@ -7,7 +7,7 @@ const char *scratch_folder(void);
 /* A path in it, "FOLDER/name"; it stays. */
 const char *scratch_path(const char *name);
 
-/* A file in it with this text, as printf() makes it; its path. */
+/* A file in it, with the folders of its name and this text, as printf() makes it; its path. */
 const char *scratch_file(const char *name, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -331,12 +331,6 @@ TEST(workers_count_the_gpus_that_they_see, .loops = 3)
 
 /* -- device cgroups and containers -- */
 
-static void make(const char *path, const char *text)
-{
-    ck_assert_int_eq(system(formatted("mkdir -p $(dirname %s%s)", scratch_folder(), path)), 0);
-    (void)scratch_file(path + 1, "%s", text);
-}
-
 static struct pin_given given;
 
 /* What a rank was given: 0, or -ENOENT with this text. */
@@ -356,10 +350,10 @@ static void read_given(uint32_t rank, const char *refusal)
 TEST(a_runtime_counts_the_gpus_that_may_be_opened)
 {
     for (unsigned i = 0; i < 4; i++) { /* minors run the other way than buses */
-        make(formatted("/proc/driver/nvidia/gpus/0000:%02x:00.0/information", 16 * (i + 1)),
-             formatted("Model: \t X\nDevice Minor: \t %u\n", 3 - i));
+        scratch_file(formatted("proc/driver/nvidia/gpus/0000:%02x:00.0/information", 16 * (i + 1)),
+                     "Model: \t X\nDevice Minor: \t %u\n", 3 - i);
     }
-    make("/dev/nvidia1", "");
+    scratch_file("dev/nvidia1", "%s", "");
     setenv("CUDA_VISIBLE_DEVICES", "0", 1);
     read_given(2, NULL);
     ck_assert_uint_eq(given.own.count, 1);

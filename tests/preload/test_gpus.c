@@ -124,23 +124,19 @@ TEST(a_worker_has_its_own_rank_under_servet_pin)
     ck_assert_msg(strstr(run.err, " rank 1 tid "), "%s", run.err);
 }
 
-static void put(const char *name, const char *text)
-{
-    ck_assert_int_eq(system(formatted("mkdir -p $(dirname %s/%s)", scratch_folder(), name)), 0);
-    (void)scratch_file(name, "%s", text);
-}
-
 /* A runtime opens all that it may; the one with memory is meant. */
 TEST(the_kernel_says_which_gpu_a_process_has)
 {
     char *text = NULL;
     size_t size;
     struct report_place place = {.root = scratch_folder(), .pid = getpid()};
-    put(formatted("proc/%d/fdinfo/5", (int)place.pid),
+    scratch_file(
+        formatted("proc/%d/fdinfo/5", (int)place.pid),
         "pos:\t0\ndrm-driver:\tamdgpu\ndrm-pdev:\t0000:41:00.0\ndrm-memory-vram:\t0 KiB\n");
-    put(formatted("proc/%d/fdinfo/6", (int)place.pid),
+    scratch_file(
+        formatted("proc/%d/fdinfo/6", (int)place.pid),
         "pos:\t0\ndrm-driver:\tamdgpu\ndrm-pdev:\t0000:c1:00.0\ndrm-memory-vram:\t64 KiB\n");
-    put("sys/bus/pci/devices/0000:c1:00.0/local_cpulist", formatted("%u\n", last));
+    scratch_file("sys/bus/pci/devices/0000:c1:00.0/local_cpulist", "%u\n", last);
     place.out = open_memstream(&text, &size);
     report_live_gpus(&place, "1 0/2 cuda0=0");
     fclose(place.out);

@@ -4,7 +4,6 @@
 
 #include <linux/mempolicy.h>
 
-#include "profile/base/file.h"
 #include "tests/base/runner.h"
 #include "tests/profile/fixture.h"
 #include "tests/profile/nodes.h"
@@ -12,14 +11,13 @@
 /* The root of a kernel with these weights; NULL: it does not weigh. */
 static const char *weights_of(const struct profile_class *node_class, const uint32_t *weights)
 {
-    const char *folder = "sys/kernel/mm/mempolicy/weighted_interleave";
     if (!weights) {
         return "/nowhere";
     }
-    ck_assert_int_eq(profile_make_folders(scratch_path(folder), 0700), 0);
     for (size_t i = 0; i < node_class->numa_count; i++) {
-        scratch_file(formatted("%s/node%u", folder, node_class->numa[i].os_index), "%u\n",
-                     weights[i]);
+        scratch_file(formatted("sys/kernel/mm/mempolicy/weighted_interleave/node%u",
+                               node_class->numa[i].os_index),
+                     "%u\n", weights[i]);
     }
     return scratch_folder();
 }
@@ -39,42 +37,35 @@ static struct pin_memory decided(enum pin_membind membind, const struct profile_
     return memory;
 }
 
-static void expect(const struct pin_memory *memory, int mode, const char *nodes)
+static void expect(struct pin_memory memory, int mode, const char *nodes)
 {
-    ck_assert_int_eq(memory->mode, mode);
-    ck_assert_str_eq(memory->text, nodes);
+    ck_assert_int_eq(memory.mode, mode);
+    ck_assert_str_eq(memory.text, nodes);
     struct profile_mask expected = {0};
     ck_assert(!*nodes || profile_mask_parse(nodes, &expected));
-    ck_assert(profile_mask_equal(&memory->nodes, &expected));
+    ck_assert(profile_mask_equal(&memory.nodes, &expected));
 }
 
 TEST(old_words_mean_the_nodes_of_the_plan)
 {
     const struct profile_class *machine = CLASS_OF(all_alike);
-    struct pin_memory memory = decided(PIN_MEMBIND_NONE, machine, 0, 3, NULL);
-    expect(&memory, MPOL_DEFAULT, "");
-    memory = decided(PIN_MEMBIND_LOCAL, machine, 2, 3, NULL);
-    expect(&memory, MPOL_LOCAL, "1");
-    memory = decided(PIN_MEMBIND_INTERLEAVE, machine, 2, 7, NULL);
-    expect(&memory, MPOL_INTERLEAVE, "1-3");
+    expect(decided(PIN_MEMBIND_NONE, machine, 0, 3, NULL), MPOL_DEFAULT, "");
+    expect(decided(PIN_MEMBIND_LOCAL, machine, 2, 3, NULL), MPOL_LOCAL, "1");
+    expect(decided(PIN_MEMBIND_INTERLEAVE, machine, 2, 7, NULL), MPOL_INTERLEAVE, "1-3");
 }
 
 TEST(a_tier_is_taken_where_it_is_near)
 {
     const struct profile_class *machine = CLASS_OF(xeon_max);
-    struct pin_memory memory = decided(PIN_MEMBIND_FAST, machine, 4, 7, NULL);
-    expect(&memory, PIN_PREFERRED_MANY, "3");
-    memory = decided(PIN_MEMBIND_FAST, machine, 3, 4, NULL);
-    expect(&memory, PIN_PREFERRED_MANY, "2-3");
-    memory = decided(PIN_MEMBIND_CAPACITY, machine, 0, 1, NULL);
-    expect(&memory, PIN_PREFERRED_MANY, "0");
+    expect(decided(PIN_MEMBIND_FAST, machine, 4, 7, NULL), PIN_PREFERRED_MANY, "3");
+    expect(decided(PIN_MEMBIND_FAST, machine, 3, 4, NULL), PIN_PREFERRED_MANY, "2-3");
+    expect(decided(PIN_MEMBIND_CAPACITY, machine, 0, 1, NULL), PIN_PREFERRED_MANY, "0");
 }
 
 /* The CXL memory is the other package's. */
 TEST(a_tier_that_is_not_near_is_taken_whole)
 {
-    struct pin_memory memory = decided(PIN_MEMBIND_CAPACITY, CLASS_OF(with_cxl), 0, 1, NULL);
-    expect(&memory, PIN_PREFERRED_MANY, "2");
+    expect(decided(PIN_MEMBIND_CAPACITY, CLASS_OF(with_cxl), 0, 1, NULL), PIN_PREFERRED_MANY, "2");
 }
 
 /* All ranks of the node share all of the tier. */
@@ -92,12 +83,10 @@ TEST(a_rank_has_its_share_of_the_tier)
 TEST(memory_of_a_gpu_is_never_bound_to)
 {
     const struct servet_profile *profile = described(FIXTURES "/topologies/devices.xml");
-    struct pin_memory memory = decided(PIN_MEMBIND_LOCAL, &profile->classes[0], 0, 3, NULL);
-    expect(&memory, MPOL_LOCAL, "0");
-    memory = decided(PIN_MEMBIND_INTERLEAVE, &profile->classes[0], 0, 7, NULL);
-    expect(&memory, MPOL_INTERLEAVE, "0-1");
-    memory = decided(PIN_MEMBIND_FAST, &profile->classes[0], 0, 3, NULL);
-    expect(&memory, MPOL_DEFAULT, "");
+    expect(decided(PIN_MEMBIND_LOCAL, &profile->classes[0], 0, 3, NULL), MPOL_LOCAL, "0");
+    expect(decided(PIN_MEMBIND_INTERLEAVE, &profile->classes[0], 0, 7, NULL), MPOL_INTERLEAVE,
+           "0-1");
+    expect(decided(PIN_MEMBIND_FAST, &profile->classes[0], 0, 3, NULL), MPOL_DEFAULT, "");
 }
 
 TEST(a_node_without_tiers_gets_no_policy)
@@ -106,7 +95,7 @@ TEST(a_node_without_tiers_gets_no_policy)
     for (size_t i = 0; i < sizeof by_tier / sizeof *by_tier; i++) {
         struct pin_memory memory = decided(by_tier[i], CLASS_OF(all_alike), 0, 7, NULL);
         ck_assert(memory.no_tier);
-        expect(&memory, MPOL_DEFAULT, "");
+        expect(memory, MPOL_DEFAULT, "");
     }
 }
 
@@ -116,13 +105,13 @@ TEST(weights_are_the_kernels_if_it_has_the_measured_ones)
     const struct profile_class *machine = CLASS_OF(with_cxl);
     struct pin_memory memory =
         decided(PIN_MEMBIND_WEIGHTED, machine, 4, 7, (const uint32_t[]){9, 3, 1});
-    expect(&memory, PIN_WEIGHTED_INTERLEAVE, "1-2");
+    expect(memory, PIN_WEIGHTED_INTERLEAVE, "1-2");
     ck_assert_ptr_null(memory.instead);
     memory = decided(PIN_MEMBIND_WEIGHTED, machine, 4, 7, (const uint32_t[]){1, 1, 1});
-    expect(&memory, MPOL_INTERLEAVE, "1-2");
+    expect(memory, MPOL_INTERLEAVE, "1-2");
     ck_assert_ptr_nonnull(strstr(memory.instead, "other weights"));
     memory = decided(PIN_MEMBIND_WEIGHTED, machine, 4, 7, NULL);
-    expect(&memory, MPOL_INTERLEAVE, "1-2");
+    expect(memory, MPOL_INTERLEAVE, "1-2");
     ck_assert_ptr_nonnull(strstr(memory.instead, "no weighted interleave"));
 }
 
@@ -131,7 +120,7 @@ TEST(alike_nodes_need_no_weights)
 {
     struct pin_memory memory =
         decided(PIN_MEMBIND_WEIGHTED, CLASS_OF(all_alike), 0, 7, (const uint32_t[]){9, 1, 1, 1});
-    expect(&memory, MPOL_INTERLEAVE, "0-3");
+    expect(memory, MPOL_INTERLEAVE, "0-3");
     ck_assert_ptr_null(memory.instead);
 }
 
@@ -140,7 +129,7 @@ TEST(unknown_bandwidths_are_said)
     const struct node_figures nodes[] = {{.pus = "0-3", .gib = 8}, {.pus = "4-7", .gib = 8}};
     struct pin_memory memory =
         decided(PIN_MEMBIND_WEIGHTED, CLASS_OF(nodes), 0, 7, (const uint32_t[]){1, 1});
-    expect(&memory, MPOL_INTERLEAVE, "0-1");
+    expect(memory, MPOL_INTERLEAVE, "0-1");
     ck_assert_ptr_nonnull(strstr(memory.instead, "not known"));
 }
 
