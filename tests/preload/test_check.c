@@ -62,7 +62,7 @@ static void set_environment(unsigned number, unsigned rank)
     }
 }
 
-static void start_process(unsigned number, unsigned rank)
+static void start_program(unsigned number, unsigned rank)
 {
     const struct job *job = &here.job[number];
     char text[4][16];
@@ -93,12 +93,12 @@ static void be_machine(void *unused)
     while (read(here.orders[0], &number, 1) == 1) {
         const struct job *job = &here.job[number];
         if (!job->ranks) {
-            start_process(number, 0);
+            start_program(number, 0);
         } else if (fork() == 0) {
             prctl(PR_SET_NAME, "mpirun");
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             for (unsigned rank = 0; rank < job->size; rank++) {
-                start_process(number, rank);
+                start_program(number, rank);
             }
             for (;;) {
                 pause();
