@@ -35,25 +35,12 @@ static void *brief(void *stays)
     return NULL;
 }
 
-static int count_tasks(void)
-{
-    int tasks = 0;
-    DIR *folder = opendir("/proc/self/task");
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        tasks += entry->d_name[0] != '.';
-    }
-    if (folder) {
-        closedir(folder);
-    }
-    return tasks;
-}
-
 /* An emulator has a thread of its own from the beginning on. */
-static int tasks_of_main;
+static int threads_of_main;
 
 static void wait_until_alone(void)
 {
-    for (int i = 0; i < 2000 && count_tasks() > tasks_of_main; i++) {
+    for (int i = 0; i < 2000 && count_threads() > threads_of_main; i++) {
         usleep(1000);
     }
 }
@@ -84,7 +71,7 @@ int main(int argc, char **argv)
         return 2;
     }
     way = argv[1];
-    tasks_of_main = count_tasks();
+    threads_of_main = count_threads();
     pthread_barrier_init(&all_here, NULL, 3);
     for (int i = 0; i < atoi(argv[2]); i++) {
         takes_longer = i >= atoi(argv[2]) / 2;

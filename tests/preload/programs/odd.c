@@ -200,14 +200,9 @@ static void count_child(int signal)
 
 static void *say_allowed(void *whose)
 {
-    char line[256];
-    FILE *status = fopen("/proc/thread-self/status", "re");
-    while (status && fgets(line, sizeof line, status)) {
-        if (strncmp(line, "Cpus_allowed_list:", strlen("Cpus_allowed_list:")) == 0) {
-            printf("%s %s", (const char *)whose, line);
-        }
-    }
-    must(!status || fclose(status) != 0);
+    char pus[256];
+    report_allowed("/proc/thread-self/status", pus, sizeof pus);
+    printf("%s %s\n", (const char *)whose, pus);
     return NULL;
 }
 

@@ -71,6 +71,19 @@ static inline void report_count(int rank, int count)
     report_line("count %d %d\n", rank, count);
 }
 
+static inline int count_threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
+        count += entry->d_name[0] != '.';
+    }
+    if (tasks) {
+        closedir(tasks);
+    }
+    return count;
+}
+
 static inline void report_masks(int rank)
 {
     DIR *tasks = opendir("/proc/self/task");

@@ -50,17 +50,6 @@ static void *naps_too(void *argument)
     return NULL;
 }
 
-static int count_threads(void)
-{
-    int count = 0;
-    DIR *folder = opendir("/proc/self/task");
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        count += entry->d_name[0] != '.';
-    }
-    closedir(folder);
-    return count;
-}
-
 static void after(char *ms)
 {
     thrd_t thread;
