@@ -25,10 +25,11 @@ TEST(a_text_report_has_a_line_for_each_thread_and_a_check,
     ck_assert_ptr_null(strstr(child.err, "threads of this process"));
 }
 
-/* Why the program's threads were left to the kernel, said once. */
-static void expect_cause(const char *why)
+/* Why the threads of such a command were left to the kernel, said once. */
+static void expect_cause(const char *why, const char *const *changes, const char *const *command)
 {
     const char *line = formatted("left to the kernel: threads of the program: %s", why);
+    child_run_preloaded(&child, changes, command);
     ck_assert_msg(strstr(child.err, line) &&
                       count_of(child.err, "left to the kernel: threads") == 1,
                   "no \"%s\" once in\n%s", line, child.err);
@@ -38,27 +39,21 @@ static void expect_cause(const char *why)
 /* Seen red: all causes were "no PU of its own". */
 TEST(the_cause_of_threads_without_a_pu_is_told_with_figures)
 {
-    char why[64];
+    const char *const *report = CHANGES("SERVET_REPORT=stderr");
     const char *threads = formatted("%zu", here_pus() + 1);
-    snprintf(why, sizeof why, "%s threads, %zu PUs\n", threads, here_pus());
-    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"),
-                        ARGV(PROGRAMS "/pthreads", threads));
-    expect_cause(here_pus() == (size_t)sysconf(_SC_NPROCESSORS_ONLN) ? why : threads);
+    expect_cause(here_pus() == (size_t)sysconf(_SC_NPROCESSORS_ONLN)
+                     ? formatted("%s threads, %zu PUs\n", threads, here_pus())
+                     : threads,
+                 report, ARGV(PROGRAMS "/pthreads", threads));
     child_err_says(" by kernel\n");
-    snprintf(why, sizeof why, "2 threads, may use PU %s only (taskset or cpuset)\n", order_text[1]);
-    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"),
-                        ARGV("taskset", "-c", order_text[1], PROGRAMS "/pthreads", "2"));
-    expect_cause(why);
-    snprintf(why, sizeof why, "3 threads, this rank's own mask is PU %s\n", order_text[1]);
-    child_run_preloaded(&child,
-                        CHANGES("SERVET_REPORT=stderr", "OMPI_COMM_WORLD_LOCAL_RANK=0",
-                                "OMPI_COMM_WORLD_LOCAL_SIZE=2",
-                                "OMPI_MCA_hwloc_base_binding_policy=core"),
-                        ARGV("taskset", "-c", order_text[1], PROGRAMS "/pthreads", "3"));
-    expect_cause(why);
-    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"),
-                        ARGV(PROGRAMS "/pthreads", "1", "attribute", order_text[1]));
-    expect_cause("the program gave a mask\n");
+    expect_cause(formatted("2 threads, may use PU %s only (taskset or cpuset)\n", order_text[1]),
+                 report, ARGV("taskset", "-c", order_text[1], PROGRAMS "/pthreads", "2"));
+    expect_cause(formatted("3 threads, this rank's own mask is PU %s\n", order_text[1]),
+                 CHANGES("SERVET_REPORT=stderr", "OMPI_COMM_WORLD_LOCAL_RANK=0",
+                         "OMPI_COMM_WORLD_LOCAL_SIZE=2", "OMPI_MCA_hwloc_base_binding_policy=core"),
+                 ARGV("taskset", "-c", order_text[1], PROGRAMS "/pthreads", "3"));
+    expect_cause("the program gave a mask\n", report,
+                 ARGV(PROGRAMS "/pthreads", "1", "attribute", order_text[1]));
 }
 
 /* Seen red: the pool was left for "no PU of its own", the team was laid over without a word. */
