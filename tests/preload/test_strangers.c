@@ -18,11 +18,6 @@ TEST(a_mask_from_outside_wins_before_the_first_thread, .starts_programs = true)
     run("outside", order_text[0], "0.0=first 0.1=first");
 }
 
-TEST(a_mask_that_the_program_sets_wins_before_the_first_thread)
-{
-    run_preloaded(NULL, ARGV(PROGRAMS "/odd", "bound", order_text[0]), "0.1=first 0.0=first");
-}
-
 /* As servers do that fork their workers before they make threads. */
 TEST(the_child_of_a_process_without_threads_is_placed_and_not_its_parent)
 {
@@ -85,44 +80,40 @@ TEST(a_vfork_child_that_shuts_itself_in_is_not_killed, .loops = 2, .starts_progr
 
 #define OF_OTHERS .starts_programs = true, .not_sanitized = "they do not bring its runtime"
 
-static void expect_the_same(const char *const *argv)
+/* By the tool that makes it one. */
+static const struct {
+    const char *tool, *argv[6];
+} runtimes[] = {
+    {"javac", {"java", "-XX:TieredStopAtLevel=1", "-Xshare:auto", JAVA_SOURCE}},
+    {"node",
+     {"node", "-e",
+      "const os = require('os'), w = require('worker_threads');"
+      "const say = () => console.log('count', os.availableParallelism ? "
+      "os.availableParallelism() : 0, os.cpus().length);"
+      "say(); require('fs').readFile('/dev/null', () => {"
+      "new w.Worker('0', {eval: true}).on('exit', say); });"}},
+    {"ruby",
+     {"ruby", "-retc", "-e",
+      "count = -> { puts \"count #{Etc.nprocessors}\" }; count.();"
+      "Thread.new(&count).join; count.()"}},
+    {"erl",
+     {"erl", "-noshell", "-eval",
+      "[io:format(\"count ~p~n\", [erlang:system_info(What)]) || What <- "
+      "[schedulers_online, logical_processors_available]], halt()."}},
+};
+
+TEST(who_places_its_own_threads_is_left_alone, .loops = sizeof runtimes / sizeof *runtimes,
+     OF_OTHERS)
 {
-    child_run(&plain, NULL, argv);
+    if (!is_installed(runtimes[_i].tool)) {
+        return;
+    }
+    child_run(&plain, NULL, runtimes[_i].argv);
     ck_assert_msg(plain.status == 0, "without: %d %s", plain.status, plain.err);
-    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"), argv);
+    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"), runtimes[_i].argv);
     ck_assert_str_eq(child.out, plain.out);
     child_err_says("nothing was placed: its runtime places its own threads");
     ck_assert_ptr_null(strstr(child.err, "PU"));
-}
-
-TEST(java_is_left_alone, OF_OTHERS, .tool = "javac")
-{
-    expect_the_same(ARGV("java", "-XX:TieredStopAtLevel=1", "-Xshare:auto", JAVA_SOURCE));
-}
-
-TEST(node_is_left_alone, OF_OTHERS, .tool = "node")
-{
-    static const char script[] = "const os = require('os'), w = require('worker_threads');"
-                                 "const say = () => console.log('count', os.availableParallelism ? "
-                                 "os.availableParallelism() : 0, os.cpus().length);"
-                                 "say(); require('fs').readFile('/dev/null', () => {"
-                                 "new w.Worker('0', {eval: true}).on('exit', say); });";
-    expect_the_same(ARGV("node", "-e", script));
-}
-
-TEST(ruby_is_left_alone, OF_OTHERS, .tool = "ruby")
-{
-    expect_the_same(ARGV("ruby", "-retc", "-e",
-                         "count = -> { puts \"count #{Etc.nprocessors}\" }; count.();"
-                         "Thread.new(&count).join; count.()"));
-}
-
-TEST(erlang_is_left_alone, OF_OTHERS, .tool = "erl")
-{
-    static const char script[] =
-        "[io:format(\"count ~p~n\", [erlang:system_info(What)]) || What <- "
-        "[schedulers_online, logical_processors_available]], halt().";
-    expect_the_same(ARGV("erl", "-noshell", "-eval", script));
 }
 
 /* Python is placed, and what it says to the kernel itself counts. */

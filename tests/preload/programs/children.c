@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <semaphore.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 #include <wordexp.h>
 
@@ -44,28 +45,18 @@ static void *show_thread(void *who)
     return NULL;
 }
 
-static void by_fork(const char *who)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        show("child", who, "fork");
-        run_thread(show_thread, who);
-        _exit(0);
-    }
-    wait_for(pid);
-}
-
-/* In glibc from 2.34 on. */
+/* In glibc from 2.34 on; it calls no handlers. */
 pid_t _Fork(void) __attribute__((weak));
 
-static void by_fork_without_handlers(const char *who)
+static void by_fork(const char *who, const char *how)
 {
-    pid_t pid = _Fork ? _Fork() : -1;
-    if (pid < 0) {
-        pid = fork();
-    }
+    const bool calls_handlers = strcmp(how, "fork") == 0;
+    pid_t pid = calls_handlers || !_Fork ? fork() : _Fork();
     if (pid == 0) {
-        show("child", who, "_Fork");
+        show("child", who, how);
+        if (calls_handlers) {
+            run_thread(show_thread, who);
+        }
         _exit(0);
     }
     wait_for(pid);
@@ -189,8 +180,8 @@ static void in_every_way(const char *who)
 {
     static const char *const family[] = {"execl",  "execlp",  "execle",  "execv",   "execvp",
                                          "execve", "execvpe", "fexecve", "execveat"};
-    by_fork(who);
-    by_fork_without_handlers(who);
+    by_fork(who, "fork");
+    by_fork(who, "_Fork");
     by_clone(who);
     by_asynchronous_read(who);
     by_words(who);
