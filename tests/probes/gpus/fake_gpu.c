@@ -25,6 +25,11 @@
 #define ADDRESS "00000000:C1:00.0"
 #endif
 
+/* The head of a call of the library. */
+#define CALL(name, ...)                                                                            \
+    int name(__VA_ARGS__);                                                                         \
+    int name(__VA_ARGS__)
+
 enum { DONE, INVALID = 1, NO_DEVICE = 100 };
 enum { STARTED = 1, CHOSEN = 2, PINNED = 4 };
 static unsigned state;
@@ -43,60 +48,52 @@ static void wait_at_least(double seconds)
     nanosleep(&time, NULL);
 }
 
-int NAME(cuInit, hipInit)(unsigned flags);
-int NAME(cuInit, hipInit)(unsigned flags)
+CALL(NAME(cuInit, hipInit), unsigned flags)
 {
     state = STARTED;
     return flags || is("refuses") ? NO_DEVICE : DONE;
 }
 
-int NAME(cuDeviceGetCount, hipGetDeviceCount)(int *count);
-int NAME(cuDeviceGetCount, hipGetDeviceCount)(int *count)
+CALL(NAME(cuDeviceGetCount, hipGetDeviceCount), int *count)
 {
     const char *visible = getenv(VISIBLE);
     *count = visible && !*visible ? 0 : 1;
     return state & STARTED ? DONE : INVALID;
 }
 
-int NAME(cuDeviceGet, hipDeviceGet)(int *device, int ordinal);
-int NAME(cuDeviceGet, hipDeviceGet)(int *device, int ordinal)
+CALL(NAME(cuDeviceGet, hipDeviceGet), int *device, int ordinal)
 {
     *device = 7;
     return ordinal == 0 ? DONE : INVALID;
 }
 
-int NAME(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char *text, int size, int device);
-int NAME(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char *text, int size, int device)
+CALL(NAME(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId), char *text, int size, int device)
 {
     snprintf(text, (size_t)size, ADDRESS);
     return device == 7 ? DONE : INVALID;
 }
 
 #ifdef HIP
-int hipSetDevice(int device);
-int hipSetDevice(int device)
+CALL(hipSetDevice, int device)
 {
     state |= CHOSEN;
     return device == 7 ? DONE : INVALID;
 }
 #else
-int cuDevicePrimaryCtxRetain(void **context, int device);
-int cuDevicePrimaryCtxRetain(void **context, int device)
+CALL(cuDevicePrimaryCtxRetain, void **context, int device)
 {
     *context = &state;
     return device == 7 ? DONE : INVALID;
 }
 
-int cuCtxSetCurrent(void *context);
-int cuCtxSetCurrent(void *context)
+CALL(cuCtxSetCurrent, void *context)
 {
     state |= CHOSEN;
     return context == &state ? DONE : INVALID;
 }
 #endif
 
-int NAME(cuMemAlloc_v2, hipMalloc)(uintptr_t *address, size_t bytes);
-int NAME(cuMemAlloc_v2, hipMalloc)(uintptr_t *address, size_t bytes)
+CALL(NAME(cuMemAlloc_v2, hipMalloc), uintptr_t *address, size_t bytes)
 {
     memory = *address = (uintptr_t)malloc(bytes);
     memory_bytes = bytes;
@@ -123,8 +120,7 @@ static void tell(const char *host, size_t bytes)
     }
 }
 
-int NAME(cuMemHostRegister_v2, hipHostRegister)(void *host, size_t bytes, unsigned flags);
-int NAME(cuMemHostRegister_v2, hipHostRegister)(void *host, size_t bytes, unsigned flags)
+CALL(NAME(cuMemHostRegister_v2, hipHostRegister), void *host, size_t bytes, unsigned flags)
 {
     pinned = is("unpinned") ? 0 : (uintptr_t)host;
     pinned_bytes = bytes;
@@ -132,8 +128,7 @@ int NAME(cuMemHostRegister_v2, hipHostRegister)(void *host, size_t bytes, unsign
     return flags ? INVALID : DONE;
 }
 
-int NAME(cuMemHostUnregister, hipHostUnregister)(void *host);
-int NAME(cuMemHostUnregister, hipHostUnregister)(void *host)
+CALL(NAME(cuMemHostUnregister, hipHostUnregister), void *host)
 {
     pinned_bytes = 0;
     return (uintptr_t)host == pinned ? DONE : INVALID;
@@ -155,22 +150,19 @@ static int copy(void *to, const void *from, uintptr_t device, size_t bytes)
     return DONE;
 }
 
-int NAME(cuMemcpyHtoD_v2, hipMemcpyHtoD)(uintptr_t device, const void *host, size_t bytes);
-int NAME(cuMemcpyHtoD_v2, hipMemcpyHtoD)(uintptr_t device, const void *host, size_t bytes)
+CALL(NAME(cuMemcpyHtoD_v2, hipMemcpyHtoD), uintptr_t device, const void *host, size_t bytes)
 {
     wait_at_least(20e-6 + (double)bytes / 5e9);
     return copy((void *)device, host, device, bytes);
 }
 
-int NAME(cuMemcpyDtoH_v2, hipMemcpyDtoH)(void *host, uintptr_t device, size_t bytes);
-int NAME(cuMemcpyDtoH_v2, hipMemcpyDtoH)(void *host, uintptr_t device, size_t bytes)
+CALL(NAME(cuMemcpyDtoH_v2, hipMemcpyDtoH), void *host, uintptr_t device, size_t bytes)
 {
     wait_at_least(20e-6 + (double)bytes / 3e8);
     return copy(host, (void *)device, device, bytes);
 }
 
-int NAME(cuCtxSynchronize, hipDeviceSynchronize)(void);
-int NAME(cuCtxSynchronize, hipDeviceSynchronize)(void)
+CALL(NAME(cuCtxSynchronize, hipDeviceSynchronize), void)
 {
     return state & CHOSEN ? DONE : INVALID;
 }
