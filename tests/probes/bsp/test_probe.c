@@ -87,26 +87,25 @@ static struct bsp_simulation cartesius(uint64_t seed)
                                    .seed = seed};
 }
 
-static void find(struct bsp_simulation *simulation, const struct probe_bsp_request *request,
-                 struct probe_bsp *found)
+/* What is found last, and its note in the profile; "" for none. */
+static struct probe_bsp found;
+static const char *note;
+
+static void find(struct bsp_simulation *simulation, const struct probe_bsp_request *request)
 {
     static const struct machine_ops ops = {.daxpy = simulated_daxpy,
                                            .superstep = simulated_superstep};
     struct machine machine = {.ops = &ops, .name = "simulated", .state = simulation};
-    struct servet_error error = {""};
-    int rc = probe_bsp(&(struct bsp_backend){machine.name, &machine, &machine}, 32, request, NULL,
-                       found, &error);
-    ck_assert_msg(rc == 0, "%s", error.text);
-}
-
-/* As the profile has it; "" for none. */
-static const char *note_on(const struct probe_bsp *found)
-{
     struct servet_profile *profile = kept(calloc(1, sizeof *profile));
-    ck_assert_int_eq(probe_bsp_store(found, "threads", profile), 0);
+    struct servet_error error = {""};
+    probe_bsp_free(&found);
+    int rc = probe_bsp(&(struct bsp_backend){machine.name, &machine, &machine}, 32, request, NULL,
+                       &found, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    ck_assert_int_eq(probe_bsp_store(&found, "threads", profile), 0);
     kept(profile->bsp);
     kept(profile->bsp->backend);
-    return profile->bsp->quality.note ? kept(profile->bsp->quality.note) : "";
+    note = profile->bsp->quality.note ? kept(profile->bsp->quality.note) : "";
 }
 
 TEST(a_silent_machine_gives_its_parameters_exactly)
@@ -114,9 +113,7 @@ TEST(a_silent_machine_gives_its_parameters_exactly)
     struct bsp_simulation simulation = cartesius(1);
     struct probe_bsp_request request = {1,        BSP_H_HIGH, 0,
                                         BSP_RUNS, 1,          0}; /* T(0) is not on the line */
-    FREED_BY(probe_bsp_free) struct probe_bsp found;
-    const char *note;
-    find(&simulation, &request, &found);
+    find(&simulation, &request);
     assert_within(found.words.line.g, simulation.g_s, 1e-12);
     assert_within(found.words.line.l, simulation.l_s, 1e-12);
     assert_within(found.packets.line.g, simulation.g_packets_s, 1e-10);
@@ -125,7 +122,6 @@ TEST(a_silent_machine_gives_its_parameters_exactly)
     assert_within(found.flop_per_s, simulation.flop_per_s,
                   0.02); /* long vectors only come near to it */
     ck_assert_uint_eq(found.words.runs, BSP_RUNS);
-    note = note_on(&found);
     ck_assert_str_eq(note, "");
 }
 
@@ -133,28 +129,23 @@ TEST(noise_leaves_g_and_l_within_five_percent)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct bsp_simulation simulation = cartesius(seed);
-        struct probe_bsp found;
         simulation.noise = 0.05;
         simulation.stall_probability = 0.05;
         simulation.stall_factor = 30;
-        find(&simulation, &usual, &found);
+        find(&simulation, &usual);
         ck_assert_msg(found.words.agree, "seed %d: %g apart", (int)seed, found.words.difference);
         assert_within(found.words.line.g, simulation.g_s, 0.05);
         assert_within(found.words.line.l, simulation.l_s, 0.05);
         ck_assert_uint_eq(found.words.bend.h, 0);
-        probe_bsp_free(&found);
     }
 }
 
 TEST(runs_that_disagree_are_repeated_and_told)
 {
     struct bsp_simulation simulation = cartesius(4);
-    FREED_BY(probe_bsp_free) struct probe_bsp found;
-    const char *note;
     simulation.drift =
         1e-3; /* the weather gets worse all the time: a quarter from one run to the next */
-    find(&simulation, &usual, &found);
-    note = note_on(&found);
+    find(&simulation, &usual);
     ck_assert(!found.words.agree);
     ck_assert_uint_gt(found.words.runs, BSP_RUNS);
     ck_assert_msg(strstr(note, "the best two of"), "%s", note);
@@ -163,15 +154,12 @@ TEST(runs_that_disagree_are_repeated_and_told)
 TEST(a_bend_is_told_with_its_h)
 {
     struct bsp_simulation simulation = cartesius(2);
-    FREED_BY(probe_bsp_free) struct probe_bsp found;
-    const char *note;
     simulation.noise = 0.01;
     simulation.switch_h = 1024;
     simulation.switch_g_s = simulation.g_s / 2;
     simulation.switch_l_s = simulation.l_s * 2;
-    find(&simulation, &usual, &found);
+    find(&simulation, &usual);
     ck_assert_double_eq_tol((double)found.words.bend.h, 1024, 16);
-    note = note_on(&found);
     ck_assert_msg(strstr(note, "bend at h = 10"), "%s", note);
 }
 
@@ -194,14 +182,11 @@ TEST(a_negative_l_enlarges_the_interval)
 {
     struct bsp_simulation simulation = late_start();
     struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1, 0};
-    FREED_BY(probe_bsp_free) struct probe_bsp found;
-    const char *note;
-    find(&simulation, &request, &found);
+    find(&simulation, &request);
     ck_assert_uint_ge(found.words.enlargements, 1);
     ck_assert(!found.words.negative);
     ck_assert_uint_eq(found.words.curve.h[found.words.curve.count - 1],
                       1200u << found.words.enlargements);
-    note = note_on(&found);
     ck_assert_msg(strstr(note, "interval enlarged to h = "), "%s", note);
 }
 
@@ -209,28 +194,22 @@ TEST(patience_ends_on_a_busy_machine)
 {
     struct bsp_simulation simulation = cartesius(4), late = late_start();
     const struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1, 1e-9};
-    struct probe_bsp found;
-    const char *note;
     simulation.drift = 1e-3;
-    find(&simulation, &request, &found);
+    find(&simulation, &request);
     ck_assert_uint_eq(found.words.runs, BSP_RUNS);
-    note = note_on(&found);
     ck_assert_msg(strstr(note, "too busy for more runs"), "%s", note);
-    probe_bsp_free(&found);
-    find(&late, &request, &found);
+    find(&late, &request);
     ck_assert(found.words.negative);
     ck_assert_uint_eq(found.words.enlargements, 0);
-    probe_bsp_free(&found);
 }
 
 TEST(an_l_that_stays_negative_is_flagged_and_not_stored)
 {
     struct bsp_simulation simulation = cartesius(1);
     struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1, 0};
-    FREED_BY(probe_bsp_free) struct probe_bsp found;
     struct servet_profile profile = {0};
     simulation.l_s = -1000 / simulation.flop_per_s;
-    find(&simulation, &request, &found);
+    find(&simulation, &request);
     ck_assert(found.words.negative);
     ck_assert_uint_eq(found.words.enlargements, 3);
     ck_assert_int_eq(probe_bsp_store(&found, "threads", &profile), 0);
@@ -253,10 +232,9 @@ TEST(entries_are_kept_in_order_and_replaced)
     } order[] = {{"threads", 4}, {"mpi", 2},     {"threads", 1}, {"mpi", 4},
                  {"threads", 2}, {"threads", 2}, {"mpi", 1}};
     struct bsp_simulation simulation = cartesius(1);
-    FREED_BY(probe_bsp_free) struct probe_bsp found;
     struct servet_profile *profile = calloc(1, sizeof *profile);
     char text[64] = "";
-    find(&simulation, &usual, &found);
+    find(&simulation, &usual);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         found.processors = order[i].processors;
         ck_assert_int_eq(probe_bsp_store(&found, order[i].backend, profile), 0);
