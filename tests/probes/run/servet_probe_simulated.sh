@@ -5,7 +5,6 @@
 # shellcheck source=probe_command.sh
 . "$(dirname "$0")/probe_command.sh"
 
-
 # the folder of the profile is made
 "$probe" "$machines/athlon-3200.json" -q --probes all --budget 1m -o "$folder/all.json" ||
     fail "--probes all --budget 1m"
@@ -86,8 +85,9 @@ fi
 for probes in memory cache,memory; do
     sed "s/\"servet_machine\": 1,/&\"offline_after\": 2,/" "$machines/dempsey.json" >"$folder/offline-machine.json"
     echo '"servet_profile": the old one' >"$folder/offline.json"
-    refused 1 "a PU went offline" "$folder/offline-machine.json" -q --probes $probes \
-        -o "$folder/offline.json"
+    "$probe" "$folder/offline-machine.json" -q --probes $probes -o "$folder/offline.json" >"$folder/out" 2>"$folder/err"
+    [ $? -eq 1 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] && grep -q "a PU went offline" "$folder/err" && [ ! -s "$folder/out" ] ||
+        fail "offline: expected status 1 and one line, got: $(cat "$folder/out" "$folder/err")"
     [ "$(cat "$folder/offline.json")" = '"servet_profile": the old one' ] || fail "offline: the old profile is gone"
     [ $probes = memory ] && [ -e "$folder/offline.json.partial" ] && fail "offline: a profile of nothing"
 done
