@@ -72,6 +72,14 @@ struct servet_profile *described(const char *source)
     return kept(profile);
 }
 
+struct servet_profile *of_sysfs(const char *root)
+{
+    struct servet_profile *profile;
+    struct servet_error error = {""};
+    ck_assert_msg(profile_from_sysfs(root, &profile, &error) == 0, "%s", error.text);
+    return kept(profile);
+}
+
 static void take(char **text, const char *other)
 {
     free(*text);

@@ -23,10 +23,11 @@ const char *lists_of(const struct profile_relation *relation);
 char *replaced(const char *text, const char *from, const char *to);
 
 /* The profile in the file, in the text, of the machine that hwloc reads (a file, a description;
- * NULL: this one), in JSON. A refusal fails the test. */
+ * NULL: this one) or whose /sys is in a folder, in JSON. A refusal fails the test. */
 struct servet_profile *loaded(const char *path);
 struct servet_profile *parsed(const char *text);
 struct servet_profile *described(const char *source);
+struct servet_profile *of_sysfs(const char *root);
 /* With what names this machine, which sysfs is not asked for; the profile. */
 struct servet_profile *named(struct servet_profile *profile);
 char *in_json(const struct servet_profile *profile);

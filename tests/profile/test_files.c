@@ -15,29 +15,30 @@
 #include "profile/base/file.h"
 #include "tests/base/runner.h"
 
-static char host[HOST_NAME_MAX + 1];
+static char host[HOST_NAME_MAX + 1], found[PATH_MAX];
+static struct servet_profile *nehalem;
+static struct servet_error error;
 
-static void learn_host(void)
+/* A profile to be saved; and the default place is that of no variable. */
+static void begin(void)
 {
     ck_assert_int_eq(gethostname(host, sizeof host), 0);
     host[strcspn(host, ".")] = '\0';
+    unsetenv("SERVET_PROFILE");
+    nehalem = loaded(NEHALEM);
 }
 
 static void assert_found(const char *sysconfdir, const char *expected)
 {
-    char path[PATH_MAX];
-    ck_assert_int_eq(profile_find_under(sysconfdir, path, sizeof path), 0);
-    ck_assert_str_eq(path, expected);
+    ck_assert_int_eq(profile_find_under(sysconfdir, found, sizeof found), 0);
+    ck_assert_str_eq(found, expected);
 }
 
 TEST(profiles_are_looked_for_in_the_documented_order)
 {
     const char *root = scratch_folder(), *etc = scratch_path("etc");
-    char path[PATH_MAX];
-    learn_host();
-    unsetenv("SERVET_PROFILE");
     setenv("XDG_CONFIG_HOME", scratch_path("xdg"), 1);
-    ck_assert_int_eq(profile_find_under(etc, path, sizeof path), -ENOENT);
+    ck_assert_int_eq(profile_find_under(etc, found, sizeof found), -ENOENT);
     put_file("/etc/servet/profile.json", "");
     assert_found(etc, scratch_path("etc/servet/profile.json"));
     put_file(formatted("/etc/servet/%s.json", host), "");
@@ -48,17 +49,16 @@ TEST(profiles_are_looked_for_in_the_documented_order)
     assert_found(etc, "/nowhere/at/all");
     setenv("SERVET_PROFILE", "", 1);
     assert_found(etc, formatted("%s/xdg/servet/%s.json", root, host));
-    ck_assert_int_eq(profile_find_under(etc, path, 4), -ENAMETOOLONG);
+    ck_assert_int_eq(profile_find_under(etc, found, 4), -ENAMETOOLONG);
 }
 
 /* In a child as another user: the process of a test keeps its own. */
 static int find_as(uid_t user, const char *etc)
 {
-    char path[PATH_MAX];
     int status;
     pid_t pid = fork();
     if (pid == 0) {
-        _exit(setuid(user) < 0 ? 99 : -profile_find_under(etc, path, sizeof path));
+        _exit(setuid(user) < 0 ? 99 : -profile_find_under(etc, found, sizeof found));
     }
     waitpid(pid, &status, 0);
     ck_assert(WIFEXITED(status));
@@ -74,11 +74,9 @@ TEST(what_another_user_has_and_shows_nobody_is_not_found)
     if (geteuid() != 0) {
         return;
     }
-    learn_host();
     const char *name = formatted("/home/.config/servet/%s.json", host),
                *file = formatted("%s%s", root, name);
     put_file(name, "");
-    unsetenv("SERVET_PROFILE");
     unsetenv("XDG_CONFIG_HOME");
     setenv("HOME", home, 1);
     ck_assert_int_eq(chmod(root, 0755), 0);
@@ -98,20 +96,16 @@ TEST(what_another_user_has_and_shows_nobody_is_not_found)
 TEST(home_is_the_place_without_xdg)
 {
     const char *root = scratch_folder();
-    char path[PATH_MAX];
-    struct servet_error error = {""};
-    learn_host();
-    unsetenv("SERVET_PROFILE");
     setenv("XDG_CONFIG_HOME", "not/absolute", 1);
     setenv("HOME", root, 1);
-    ck_assert_int_eq(profile_default_path(path, sizeof path, &error), 0);
-    ck_assert_str_eq(path, formatted("%s/.config/servet/%s.json", root, host));
+    ck_assert_int_eq(profile_default_path(found, sizeof found, &error), 0);
+    ck_assert_str_eq(found, formatted("%s/.config/servet/%s.json", root, host));
     unsetenv("HOME");
-    ck_assert_int_eq(profile_default_path(path, sizeof path, &error), -ENOENT);
+    ck_assert_int_eq(profile_default_path(found, sizeof found, &error), -ENOENT);
     ck_assert_ptr_nonnull(strstr(error.text, "HOME"));
     setenv("SERVET_PROFILE", "p.json", 1);
-    ck_assert_int_eq(profile_default_path(path, sizeof path, &error), 0);
-    ck_assert_str_eq(path, "p.json");
+    ck_assert_int_eq(profile_default_path(found, sizeof found, &error), 0);
+    ck_assert_str_eq(found, "p.json");
 }
 
 static size_t entries(const char *folder)
@@ -129,13 +123,10 @@ TEST(saving_replaces_the_whole_file_and_nothing_else)
 {
     const char *path = scratch_path("p.json");
     struct stat status;
-    struct servet_error error = {""};
-    struct servet_profile *p = loaded(NEHALEM), *again;
     umask(027);
     put_file("/p.json", "old");
-    ck_assert_msg(profile_save(p, path, &error) == 0, "%s", error.text);
-    again = loaded(path);
-    ck_assert_uint_eq(again->classes[0].pus.count, 8);
+    ck_assert_msg(profile_save(nehalem, path, &error) == 0, "%s", error.text);
+    ck_assert_uint_eq(loaded(path)->classes[0].pus.count, 8);
     ck_assert_uint_eq(entries(scratch_folder()), 1);
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert_uint_eq(status.st_mode & 0777, 0640);
@@ -144,15 +135,13 @@ TEST(saving_replaces_the_whole_file_and_nothing_else)
 TEST(a_full_disk_leaves_the_old_profile)
 {
     const char *path = scratch_path("p.json");
-    struct servet_error error = {""};
-    struct servet_profile *p = loaded(NEHALEM);
     put_file("/p.json", "old");
     signal(SIGXFSZ, SIG_IGN);
     struct rlimit before, small;
     getrlimit(RLIMIT_FSIZE, &before);
     small = (struct rlimit){100, before.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
-    int rc = profile_save(p, path, &error);
+    int rc = profile_save(nehalem, path, &error);
     setrlimit(RLIMIT_FSIZE, &before);
     ck_assert_int_eq(rc, -EFBIG);
     ck_assert_msg(strstr(error.text, path) == error.text, "%s", error.text);
@@ -162,12 +151,10 @@ TEST(a_full_disk_leaves_the_old_profile)
 
 TEST(places_that_take_no_profile_are_refused)
 {
-    struct servet_profile *p = loaded(NEHALEM);
-    struct servet_error error = {""};
     put_file("/file", "old");
-    ck_assert_int_eq(profile_save(p, scratch_path("file/p.json"), &error), -ENOTDIR);
-    ck_assert_int_eq(profile_save(p, scratch_folder(), &error), -EINVAL);
-    ck_assert_int_eq(profile_save(p, "/dev/null", &error), -EINVAL);
+    ck_assert_int_eq(profile_save(nehalem, scratch_path("file/p.json"), &error), -ENOTDIR);
+    ck_assert_int_eq(profile_save(nehalem, scratch_folder(), &error), -EINVAL);
+    ck_assert_int_eq(profile_save(nehalem, "/dev/null", &error), -EINVAL);
     ck_assert_msg(strstr(error.text, "/dev/null: not a regular file") != NULL, "%s", error.text);
 }
 
@@ -175,10 +162,9 @@ TEST(a_link_keeps_pointing_where_it_did)
 {
     const char *path = scratch_path("p.json"), *target = scratch_path("shared/p.json");
     struct stat status;
-    struct servet_profile *p = loaded(NEHALEM);
     put_file("/shared/p.json", "old");
     ck_assert_int_eq(symlink(target, path), 0);
-    ck_assert_int_eq(profile_save(p, path, NULL), 0);
+    ck_assert_int_eq(profile_save(nehalem, path, NULL), 0);
     ck_assert(lstat(path, &status) == 0 && S_ISLNK(status.st_mode));
     loaded(target);
 }
@@ -187,11 +173,10 @@ TEST(an_old_file_keeps_its_mode)
 {
     const char *path = scratch_path("p.json");
     struct stat status;
-    struct servet_profile *p = loaded(NEHALEM);
     umask(022);
     put_file("/p.json", "old");
     ck_assert_int_eq(chmod(path, 0600), 0);
-    ck_assert_int_eq(profile_save(p, path, NULL), 0);
+    ck_assert_int_eq(profile_save(nehalem, path, NULL), 0);
     ck_assert(stat(path, &status) == 0 && (status.st_mode & 0777) == 0600);
 }
 
@@ -215,7 +200,6 @@ TEST(another_users_mode_is_not_kept)
     const char *folder = scratch_path("everybody"), *path = scratch_path("everybody/p.json");
     const mode_t masks[] = {022, 077};
     struct stat status;
-    struct servet_profile *p = loaded(NEHALEM);
     if (geteuid() != 0) { /* there is no other user to be */
         return;
     }
@@ -225,7 +209,7 @@ TEST(another_users_mode_is_not_kept)
     for (size_t i = 0; i < 2; i++) {
         ck_assert_int_eq(errno_of_another_user(path, O_WRONLY | O_CREAT | O_EXCL), 0);
         umask(masks[i]);
-        ck_assert_int_eq(profile_save(p, path, NULL), 0);
+        ck_assert_int_eq(profile_save(nehalem, path, NULL), 0);
         ck_assert_int_eq(stat(path, &status), 0);
         ck_assert_uint_eq(status.st_mode & 0777, 0644 & ~masks[i]);
         ck_assert_uint_eq(status.st_uid, 0);
@@ -238,8 +222,6 @@ TEST(a_link_that_another_user_planted_is_not_followed)
 {
     const char *folder = scratch_path("everybody"), *path = scratch_path("everybody/p.json"),
                *precious = scratch_path("precious");
-    struct servet_profile *p = loaded(NEHALEM);
-    struct servet_error error = {""};
     put_file("/precious", "old");
     ck_assert_int_eq(mkdir(folder, 0777), 0);
     ck_assert_int_eq(chmod(folder, 01777), 0);
@@ -247,18 +229,17 @@ TEST(a_link_that_another_user_planted_is_not_followed)
     if (lchown(path, 12345, 12345) < 0) { /* not root: there is no other user to be */
         return;
     }
-    ck_assert_int_eq(profile_save(p, path, &error), -EPERM);
+    ck_assert_int_eq(profile_save(nehalem, path, &error), -EPERM);
     ck_assert_msg(strstr(error.text, "another user's link") != NULL, "%s", error.text);
     ck_assert_str_eq(read_text(precious), "old");
     ck_assert_int_eq(lchown(path, geteuid(), getegid()), 0); /* one's own is */
-    ck_assert_int_eq(profile_save(p, path, &error), 0);
+    ck_assert_int_eq(profile_save(nehalem, path, &error), 0);
 }
 
 TEST(only_regular_files_of_some_size_are_read)
 {
     const char *path = scratch_path("pipe");
     struct servet_profile *p = NULL;
-    struct servet_error error = {""};
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     ck_assert_int_eq(profile_load(path, &p, &error), -EINVAL); /* and does not wait for a writer */
     ck_assert_msg(strstr(error.text, "not a regular file") != NULL, "%s", error.text);
@@ -317,7 +298,6 @@ TEST(what_chooses_no_place_is_passed_over_for_a_node)
                                     replaced(read_text(EVERY_FIELD), "\"cache_curve\": [",
                                              "\"cache_curve\": [{\"bytes\": \"many\"}, "));
     struct servet_profile *all = loaded(EVERY_FIELD), *node;
-    struct servet_error error = {""};
     ck_assert_int_eq(profile_load(path, &node, &error), -EINVAL);
     ck_assert_msg(profile_load_node(path, &node, &error) == 0, "%s", error.text);
     kept(node);
@@ -338,11 +318,11 @@ TEST(files_that_are_no_profile_are_told_apart)
 TEST(a_wrong_profile_is_not_written)
 {
     const char *path = scratch_path("p.json");
-    struct servet_profile *p = loaded(NEHALEM);
-    struct servet_error error = {""};
-    p->classes[0].caches[1].size_bytes = 0;
-    ck_assert_int_eq(profile_save(p, path, &error), -EINVAL);
+    nehalem->classes[0].caches[1].size_bytes = 0;
+    ck_assert_int_eq(profile_save(nehalem, path, &error), -EINVAL);
     ck_assert_ptr_nonnull(
         strstr(error.text, "not written: $.node_classes[0].caches[1].size_bytes"));
     ck_assert_uint_eq(entries(scratch_folder()), 0);
 }
+
+TESTS(.setup = begin)

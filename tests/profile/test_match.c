@@ -10,14 +10,13 @@
 
 static struct servet_profile *from_tree(void)
 {
-    struct servet_profile *profile;
     put_smt_machine();
-    ck_assert_int_eq(profile_from_sysfs(scratch_folder(), &profile, NULL), 0);
+    struct servet_profile *profile = of_sysfs(scratch_folder());
     free(profile->host_name);
     profile->host_name = strdup("smt.example");
     profile->topology_signature = calloc(1, PROFILE_SIGNATURE_SIZE);
     ck_assert_int_eq(profile_signature(scratch_folder(), profile->topology_signature), 0);
-    return kept(profile);
+    return profile;
 }
 
 TEST(the_signature_stays_when_a_pu_goes_offline)
@@ -57,10 +56,8 @@ TEST(another_machine_has_another_signature, .loops = sizeof changes / sizeof *ch
 
 TEST(this_machine_is_known_again)
 {
-    struct servet_profile *profile;
+    struct servet_profile *profile = described(NULL);
     struct servet_error error = {""};
-    ck_assert_int_eq(profile_from_hwloc(NULL, &profile, NULL), 0);
-    kept(profile);
     ck_assert_msg(profile_matches(profile, "", &profile->classes[0].pus, &error) == 0, "%s",
                   error.text);
 }

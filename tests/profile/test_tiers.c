@@ -52,49 +52,40 @@ TEST(cxl_is_slower_than_dram_by_what_is_measured)
     expect_tiers(CLASS_OF(with_cxl), "0 0 1 of 2, capacity 1");
 }
 
-TEST(latency_alone_is_enough)
-{
-    const struct node_figures nodes[] = {{"0-3", 8, 10, 300, 0, NULL},
-                                         {"4-7", 8, 10, 100, 0, NULL}};
-    expect_tiers(CLASS_OF(nodes), "1 0 of 2, capacity 1");
-}
-
 TEST(nodes_that_are_alike_are_one_tier)
 {
     expect_tiers(CLASS_OF(all_alike), "0 0 0 0 of 1, capacity 0");
-    const struct node_figures one = {.pus = "0", .gib = 8};
-    expect_tiers(class_of_nodes(&one, 1), "0 of 1, capacity 0");
 }
 
-/* The largest of those that are not the fastest: not the last. */
-TEST(capacity_is_the_largest_of_the_slower_tiers)
-{
-    const struct node_figures nodes[] = {{"0", 64, 12, 130, 900, "HBM"},
-                                         {"0", 512, 12, 110, 300, "DRAM"},
-                                         {"0", 256, 4, 270, 60, "CXL"},
-                                         {"0", 0, 0, 0, 0, "empty"}};
-    expect_tiers(CLASS_OF(nodes), "0 1 2 - of 3, capacity 1");
-}
+static const struct {
+    struct node_figures nodes[4];
+    size_t count;
+    const char *tiers;
+} machines[] = {
+    /* Latency alone is enough. */
+    {{{"0-3", 8, 10, 300, 0, NULL}, {"4-7", 8, 10, 100, 0, NULL}}, 2, "1 0 of 2, capacity 1"},
+    {{{.pus = "0", .gib = 8}}, 1, "0 of 1, capacity 0"},
+    {{{.pus = "0"}}, 1, "- of 0, capacity 0"},
+    /* The largest of those that are not the fastest: not the last. */
+    {{{"0", 64, 12, 130, 900, "HBM"},
+      {"0", 512, 12, 110, 300, "DRAM"},
+      {"0", 256, 4, 270, 60, "CXL"},
+      {"0", 0, 0, 0, 0, "empty"}},
+     4,
+     "0 1 2 - of 3, capacity 1"},
+    /* The kernel's tiers count where nothing else is known. */
+    {{{"0-3", 64, 0, 0, 0, "memory_tier4"}, {"", 512, 0, 0, 0, "memory_tier22"}},
+     2,
+     "0 1 of 2, capacity 1"},
+    /* A figure that one node lacks tells nothing of the others. */
+    {{{"0", 64, 12, 100, 0, NULL}, {"1", 64, 5, 200, 0, NULL}, {"2", 64, 0, 0, 0, NULL}},
+     3,
+     "0 0 0 of 1, capacity 0"},
+};
 
-TEST(the_kernels_tiers_count_where_nothing_else_is_known)
+TEST(tiers_are_of_nodes_that_figures_tell_apart, .loops = sizeof machines / sizeof *machines)
 {
-    const struct node_figures nodes[] = {{"0-3", 64, 0, 0, 0, "memory_tier4"},
-                                         {"", 512, 0, 0, 0, "memory_tier22"}};
-    expect_tiers(CLASS_OF(nodes), "0 1 of 2, capacity 1");
-}
-
-/* A figure that one node lacks tells nothing of the others. */
-TEST(a_node_that_was_not_measured_makes_no_tier)
-{
-    const struct node_figures nodes[] = {
-        {"0", 64, 12, 100, 0, NULL}, {"1", 64, 5, 200, 0, NULL}, {"2", 64, 0, 0, 0, NULL}};
-    expect_tiers(CLASS_OF(nodes), "0 0 0 of 1, capacity 0");
-}
-
-TEST(no_memory_is_no_tier)
-{
-    const struct node_figures one = {.pus = "0"};
-    expect_tiers(class_of_nodes(&one, 1), "- of 0, capacity 0");
+    expect_tiers(class_of_nodes(machines[_i].nodes, machines[_i].count), machines[_i].tiers);
 }
 
 /* hwloc's own example: nodes 0 and 1 are DRAM, 2 and 4 HBM, 6, 8 and 9 NVM. */
@@ -109,8 +100,6 @@ TEST(declared_tiers_are_those_of_hwloc)
 /* Node 2 has only memory, which the firmware says is node 1's; the kernel puts it below. */
 TEST(sysfs_says_what_memory_does)
 {
-    struct servet_profile *p;
-    struct servet_error error;
     put_smt_machine();
     put_file("/sys/devices/system/node/online", "0-2\n");
     put_file("/sys/devices/system/node/node2/cpulist", "\n");
@@ -119,25 +108,21 @@ TEST(sysfs_says_what_memory_does)
     put_file("/sys/devices/system/node/node2/access0/initiators/read_bandwidth", "40000\n");
     put_file("/sys/devices/virtual/memory_tiering/memory_tier4/nodelist", "0-1\n");
     put_file("/sys/devices/virtual/memory_tiering/memory_tier22/nodelist", "2\n");
-    ck_assert_int_eq(profile_from_sysfs(scratch_folder(), &p, &error), 0);
+    struct servet_profile *p = of_sysfs(scratch_folder());
     const struct profile_numa *numa = &p->classes[0].numa[2];
     ck_assert_str_eq(list_of(&numa->pus), "2-3,6-7");
     ck_assert_str_eq(numa->kind, "memory_tier22");
     ck_assert_double_eq(numa->declared_bytes_per_s, 40000 * 0x1p20);
     expect_tiers(&p->classes[0], "0 0 1 of 2, capacity 1");
-    profile_free(p);
 }
 
 TEST(a_single_tier_is_no_kind_of_memory)
 {
-    struct servet_profile *p;
-    struct servet_error error;
     put_smt_machine();
     put_file("/sys/devices/virtual/memory_tiering/memory_tier4/nodelist", "0-1\n");
     put_file("/sys/devices/virtual/memory_tiering/memory_tier22/nodelist", "\n");
-    ck_assert_int_eq(profile_from_sysfs(scratch_folder(), &p, &error), 0);
+    struct servet_profile *p = of_sysfs(scratch_folder());
     ck_assert_ptr_null(p->classes[0].numa[0].kind);
-    profile_free(p);
 }
 
 TEST(weights_are_the_bandwidths_that_differ_more)

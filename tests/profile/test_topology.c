@@ -13,21 +13,16 @@
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
 
+/* Of what is refused. */
+static struct servet_profile *none;
+static struct servet_error error;
+
 static struct servet_profile *from_hwloc(const char *source)
 {
     struct servet_profile *profile = described(source);
-    struct servet_error error = {""};
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
     ck_assert(!profile->measured);
     return profile;
-}
-
-static struct servet_profile *from_sysfs(const char *root)
-{
-    struct servet_profile *profile;
-    struct servet_error error = {""};
-    ck_assert_msg(profile_from_sysfs(root, &profile, &error) == 0, "%s", error.text);
-    return kept(profile);
 }
 
 static void assert_groups(const struct profile_relation *relation, const char *expected)
@@ -68,7 +63,7 @@ static void assert_levels(const struct profile_class *node, const char *expected
 TEST(sysfs_describes_a_captured_smt_machine)
 {
     put_smt_machine();
-    struct servet_profile *p = from_sysfs(scratch_folder());
+    struct servet_profile *p = of_sysfs(scratch_folder());
     const struct profile_class *node = only_class(p);
     assert_groups(&node->cores, "0,4 1,5 2,6 3,7");
     assert_groups(&node->packages, "0-1,4-5 2-3,6-7");
@@ -128,7 +123,7 @@ TEST(offline_pus_are_left_out_by_sysfs)
 {
     put_smt_machine();
     put_file("/sys/devices/system/cpu/online", "0-6\n");
-    struct servet_profile *p = from_sysfs(scratch_folder());
+    struct servet_profile *p = of_sysfs(scratch_folder());
     assert_groups(&p->classes[0].cores, "0,4 1,5 2,6");
     assert_levels(&p->classes[0], "0-1,4-5 2-3,6");
 }
@@ -144,7 +139,7 @@ TEST(cores_of_different_caches_are_told_apart_by_sysfs)
     }
     put_file("/sys/devices/cpu_atom/cpus", "0-1,4-5\n");
     put_file("/sys/devices/cpu_core/cpus", "2-3,6-7\n");
-    struct servet_profile *p = from_sysfs(scratch_folder());
+    struct servet_profile *p = of_sysfs(scratch_folder());
     const struct profile_class *node = only_class(p);
     ck_assert_uint_eq(node->cache_count, 4);
     ck_assert_uint_eq(node->caches[0].size_bytes, 32 << 10);
@@ -158,18 +153,16 @@ TEST(cores_of_different_caches_are_told_apart_by_sysfs)
 
 TEST(a_folder_without_a_machine_is_refused)
 {
-    struct servet_profile *profile = NULL;
-    struct servet_error error = {""};
-    ck_assert_int_eq(profile_from_sysfs(scratch_folder(), &profile, &error), -ENOENT);
+    ck_assert_int_eq(profile_from_sysfs(scratch_folder(), &none, &error), -ENOENT);
     ck_assert_ptr_nonnull(strstr(error.text, "/sys/devices/system/cpu/online: No such file"));
-    ck_assert_ptr_null(profile);
+    ck_assert_ptr_null(none);
 }
 
 /* As far as the kernel says it: hwloc adds what CPUID knows. */
 TEST(sysfs_and_hwloc_agree_on_this_machine)
 {
     setenv("HWLOC_COMPONENTS", "-x86", 1);
-    struct servet_profile *sysfs = from_sysfs("");
+    struct servet_profile *sysfs = of_sysfs("");
     ck_assert_ptr_null(sysfs->topology_signature); /* it costs, and the shim does not ask for it */
     ck_assert_ptr_null(sysfs->cpu_model);
     struct servet_profile *hwloc = from_hwloc(NULL);
@@ -222,12 +215,10 @@ TEST(a_described_machine_gets_its_layers_and_memory_levels, .loops = 5)
 /* Seen red: it was waited for a writer. */
 TEST(a_fifo_in_place_of_a_file_is_refused)
 {
-    struct servet_profile *profile;
-    struct servet_error error = {""};
     put_smt_machine();
     const char *online = scratch_path("sys/devices/system/cpu/online");
     ck_assert(unlink(online) == 0 && mkfifo(online, 0600) == 0);
-    ck_assert_int_lt(profile_from_sysfs(scratch_folder(), &profile, &error), 0);
+    ck_assert_int_lt(profile_from_sysfs(scratch_folder(), &none, &error), 0);
     ck_assert_msg(strstr(error.text, "online"), "%s", error.text);
 }
 
@@ -247,7 +238,7 @@ TEST(clusters_and_dies_are_read_by_sysfs, .loops = 2)
 {
     static const char *const files[] = {"cluster_cpus_list", "die_cpus_list"};
     put_clusters(files[_i], "0-3\n", "4-7\n");
-    assert_levels(only_class(from_sysfs(scratch_folder())), "0-3 4-7, 0-7");
+    assert_levels(only_class(of_sysfs(scratch_folder())), "0-3 4-7, 0-7");
 }
 
 TEST(hybrid_cores_keep_their_kinds_and_caches)
@@ -291,12 +282,10 @@ TEST(odd_machines_give_valid_profiles, .loops = sizeof odd_machines / sizeof *od
 
 TEST(what_is_no_topology_is_refused_by_name)
 {
-    struct servet_profile *profile;
-    struct servet_error error = {""};
-    ck_assert_int_eq(profile_from_hwloc(NEHALEM, &profile, &error), -EINVAL);
+    ck_assert_int_eq(profile_from_hwloc(NEHALEM, &none, &error), -EINVAL);
     ck_assert_ptr_nonnull(
         strstr(error.text, "nehalem-2-nodes.json: expected a topology in hwloc's XML"));
-    ck_assert_int_eq(profile_from_hwloc("pakage:2", &profile, &error), -EINVAL);
+    ck_assert_int_eq(profile_from_hwloc("pakage:2", &none, &error), -EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "'pakage:2': expected a file"));
 }
 
@@ -356,7 +345,7 @@ TEST(memory_of_a_gpu_is_no_numa_node_of_a_pu)
     put_file("/sys/devices/system/node/node4/cpulist", "\n");
     put_file("/sys/devices/system/node/has_generic_initiator", "0,2\n");
     put_file("/proc/driver/nvidia/gpus/0009:01:00.0/numa_status", "Node: 3\n");
-    node = only_class(from_sysfs(scratch_folder()));
+    node = only_class(of_sysfs(scratch_folder()));
     ck_assert_uint_eq(node->numa_count, 3); /* node 0 has PUs, node 4 is CXL memory */
     ck_assert_uint_eq(node->numa[2].os_index, 4);
 }
@@ -447,7 +436,6 @@ TEST(damaged_xml_is_refused_by_name)
 {
     static const char name[] = "complete_nodeset";
     struct servet_profile *profile;
-    struct servet_error error;
     char *text = kept(read_text(FIXTURES "/topologies/2ps3-2t.xml"));
     size_t damaged = 0;
     for (char *at = text; (at = strstr(at, name)); at += strlen(name), damaged++) {
