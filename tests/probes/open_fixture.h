@@ -10,27 +10,19 @@
 #include "tests/profile/fixture.h"
 #include "tests/simulated/simulated.h"
 
-/* Machines need not be closed, except by who opens many. */
-static inline int open_simulated(const char *path, uint64_t seed, struct machine *out,
-                                 struct servet_error *error)
-{
-    int rc = probe_machine_open_simulated(path, seed, out, error);
-    if (rc == 0) {
-        kept(out->state);
-        kept(out->declared);
-        kept(out->pus.ids);
-    }
-    return rc;
-}
-
-/* The machine of a test, and a probe of it. */
+/* The machine of a test, one at a time, and a probe of it. */
 static struct machine machine __attribute__((unused));
 static struct probe probe __attribute__((unused));
 
+/* The one before is closed; the last need not be. */
 static inline void open_machine_at(const char *path, uint64_t seed)
 {
     struct servet_error error;
-    ck_assert_msg(open_simulated(path, seed, &machine, &error) == 0, "%s", error.text);
+    if (machine.ops) {
+        probe_machine_close(&machine);
+    }
+    ck_assert_msg(probe_machine_open_simulated(path, seed, &machine, &error) == 0, "%s",
+                  error.text);
     probe = (struct probe){.machine = &machine, .seed = seed};
 }
 
@@ -84,6 +76,16 @@ static inline struct machine_ops *replace_operations(void)
     machine.ops = ops;
     return ops;
 }
+
+/* Operations of a test's own; they need not look at all that they are given. */
+#define OPERATION(name, type, of, figures)                                                         \
+    static int name(struct machine *subject __attribute__((unused)),                               \
+                    const struct machine_##type *what __attribute__((unused)),                     \
+                    const of __attribute__((unused)), size_t count __attribute__((unused)),        \
+                    double *figures __attribute__((unused)))
+#define TRAVERSE(name) OPERATION(name, traversal, uint32_t *pus, seconds)
+#define COPY(name) OPERATION(name, copy, uint32_t *pus, rates)
+#define EXCHANGE(name) OPERATION(name, exchange, struct profile_pair *pairs, seconds)
 
 static struct progress progress_of_run = {.events = -1};
 

@@ -107,8 +107,7 @@ TEST(the_spread_is_that_of_the_samples_there_are)
 
 static size_t far, near_l2, near_l3, between;
 
-static int counted_traverse(struct machine *subject, const struct machine_traversal *what,
-                            const uint32_t *pus, size_t count, double *seconds)
+TRAVERSE(counted_traverse)
 {
     double bytes = (double)what->bytes, step = 8 * log2(bytes / (4 * KIB));
     if (what->order == MACHINE_CHASE && what->seed) {

@@ -209,7 +209,7 @@ TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
     static bool measured[PAIRS];
     for (uint64_t seed = 1; seed <= 20; seed++) {
         const struct profile_set pus = set_of("0-31");
-        struct sampling sampling;
+        FREED_BY(probe_sampling_free) struct sampling sampling;
         struct sampling_outcome outcome = {.values = values, .measured = measured};
         ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
         sampling.exhaustive = true;
@@ -221,19 +221,14 @@ TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
                 ck_assert_double_eq_tol(values[probe_pair_index(PUS, i, j)], truth, 1e-12);
             }
         }
-        probe_sampling_free(&sampling);
     }
 }
 
 /* Every message takes as long, however many there are: what counts is how many were tried. */
 static size_t most_pairs;
 
-static int exchange_alike(struct machine *of, const struct machine_exchange *what,
-                          const struct profile_pair *pairs, size_t count, double *seconds)
+EXCHANGE(exchange_alike)
 {
-    (void)of;
-    (void)what;
-    (void)pairs;
     most_pairs = count > most_pairs ? count : most_pairs;
     for (size_t i = 0; i < count; i++) {
         seconds[i] = 1e-6;
@@ -245,7 +240,7 @@ TEST(messages_at_a_time_go_up_to_all_pus)
 {
     static const struct machine_ops ops = {.exchange = exchange_alike};
     struct machine alike = {.ops = &ops, .name = "alike", .pus = set_of("0-159")};
-    struct profile_communication found;
+    FREED_BY(profile_communication_free) struct profile_communication found;
     probe = (struct probe){.machine = &alike, .seed = 1};
     most_pairs = 0;
     ck_assert_int_eq(probe_message(&probe, 1024, &found, NULL), 0);
@@ -253,5 +248,4 @@ TEST(messages_at_a_time_go_up_to_all_pus)
     ck_assert_uint_eq(most_pairs, 80);
     const struct profile_layer *layer = &found.layers[0];
     ck_assert_uint_eq(layer->concurrency[layer->concurrency_count - 1].messages, 80);
-    profile_communication_free(&found);
 }

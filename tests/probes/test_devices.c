@@ -84,6 +84,7 @@ TEST(a_gpu_out_of_reach_has_no_rows_and_a_reason)
 TEST(a_node_whose_pus_are_left_out_is_left_out)
 {
     open_gpus(NODES, NEAR_0);
+    profile_set_free(&machine.pus);
     machine.pus = set_of("4-7");
     struct probe_devices found = measure(0);
     ck_assert_uint_eq(found.of[0].count, 1);

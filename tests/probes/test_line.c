@@ -17,7 +17,6 @@ static void assert_line(uint32_t kib, uint32_t ways, uint32_t line, const char *
                       "'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}",
                       page, kib * 1024, ways, line, policy, line);
     ck_assert_int_eq(probe_cache_line(&probe, 0, &caches, &error), 0);
-    probe_machine_close(&machine);
     const uint32_t found = caches.levels[0].line_bytes;
     ck_assert_msg(found == line, "%u KiB, %u ways, lines of %u, %s: found lines of %u", kib, ways,
                   line, policy, found);
@@ -38,10 +37,8 @@ TEST(lines_that_are_built_are_found)
 
 static const double *told;
 
-static int told_by_distance(struct machine *subject, const struct machine_traversal *what,
-                            const uint32_t *pus, size_t count, double *seconds)
+TRAVERSE(told_by_distance)
 {
-    (void)subject, (void)pus, (void)count;
     *seconds = told[__builtin_ctzll(what->stride_bytes) - 3] * 1e-9;
     return 0;
 }

@@ -39,7 +39,6 @@ static struct profile_communication lines_of(bool exhaustive)
     ck_assert_uint_eq(found.layer_count, 2);
     ck_assert(found.layers[0].line_seconds == 0);
     ck_assert_int_eq(probe_lines(&probe, &found, NULL), 0);
-    probe_machine_close(&machine);
     return found;
 }
 
@@ -111,13 +110,12 @@ static uint64_t drift; /* 0: there is none */
 
 /* All takes `longer`, data that is never written half as long, and where it drifts up to three
  * times as long for ten simulated seconds at a time. */
-static int exchange_changed(struct machine *m, const struct machine_exchange *what,
-                            const struct profile_pair *pairs, size_t count, double *seconds)
+EXCHANGE(exchange_changed)
 {
-    struct random random = {drift + (uint64_t)(probe_machine_elapsed(m) / 10)};
+    struct random random = {drift + (uint64_t)(probe_machine_elapsed(subject) / 10)};
     random_next(&random);
     const double slower = drift ? 1 + 2 * random_unit(&random) : 1;
-    int rc = honest->exchange(m, what, pairs, count, seconds);
+    int rc = honest->exchange(subject, what, pairs, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {
         seconds[i] *= longer * slower * (what->unwritten ? 0.5 : 1);
     }
@@ -158,7 +156,6 @@ static struct said run_of(uint64_t seed, int looks)
                         layer->curve[3].seconds, layer->curve[3].spread};
     ck_assert_double_eq_tol(found.message_times[0].value, layer->seconds, 1e-3 * layer->seconds);
     drift = 0;
-    probe_machine_close(&machine);
     return said;
 }
 
@@ -186,11 +183,10 @@ TEST(spreads_cover_what_a_second_run_says)
     ck_assert_msg(once < 3 * RUNS / 2, "%zu of %d covered by one look", once, 3 * RUNS);
 }
 
-static int exchange_that_waits(struct machine *m, const struct machine_exchange *what,
-                               const struct profile_pair *pairs, size_t count, double *seconds)
+EXCHANGE(exchange_that_waits)
 {
     waited_s += 1;
-    return exchange_changed(m, what, pairs, count, seconds);
+    return exchange_changed(subject, what, pairs, count, seconds);
 }
 
 static struct machine_times waited(struct machine *m)
@@ -206,13 +202,11 @@ static void open_pair(void)
 }
 
 /* Two of five exchanges wait for a PU: one, and the guard's repetition of it. */
-static int exchange_that_waits_at_times(struct machine *m, const struct machine_exchange *what,
-                                        const struct profile_pair *pairs, size_t count,
-                                        double *seconds)
+EXCHANGE(exchange_that_waits_at_times)
 {
     static size_t calls;
-    return calls++ % 5 < 2 ? exchange_that_waits(m, what, pairs, count, seconds)
-                           : honest->exchange(m, what, pairs, count, seconds);
+    return calls++ % 5 < 2 ? exchange_that_waits(subject, what, pairs, count, seconds)
+                           : honest->exchange(subject, what, pairs, count, seconds);
 }
 
 /* The first measurement, too; where nothing else was seen there is no spread, and the first look
@@ -250,7 +244,6 @@ TEST(turns_that_others_disturbed_do_not_widen)
     ck_assert_double_lt(layer->curve[3].spread, 1);
     ck_assert_double_lt(layer->quality.spread, 1);
     profile_communication_free(&found);
-    probe_machine_close(&machine);
 }
 
 /* A look that is a hundred times as long counts, but not where others are known to have run. */
@@ -276,7 +269,6 @@ TEST(looks_that_others_disturbed_do_not_widen)
     ck_assert_int_eq(probe_message_look_again(&probe, &found, NULL), 0);
     ck_assert_double_gt(layer->quality.spread, 50);
     ck_assert_double_gt(layer->curve[3].spread, 50);
-    probe_machine_close(&machine);
 }
 
 /* -- data of messages -- */
@@ -284,7 +276,7 @@ TEST(looks_that_others_disturbed_do_not_widen)
 TEST(messages_say_of_which_data_they_are)
 {
     for (int unwritten = 0; unwritten < 2; unwritten++) {
-        struct profile_communication found;
+        FREED_BY(profile_communication_free) struct profile_communication found;
         open_machine_with(1, PAIR("1e9"));
         change_messages();
         probe.unwritten = unwritten;
@@ -292,8 +284,6 @@ TEST(messages_say_of_which_data_they_are)
         ck_assert_str_eq(found.message_data, unwritten ? "unwritten" : "written");
         ck_assert_double_eq_tol(found.layers[0].seconds, (1e-7 + 32768 / 1e9) / (1 + unwritten),
                                 1e-12);
-        profile_communication_free(&found);
-        probe_machine_close(&machine);
     }
 }
 
@@ -303,15 +293,14 @@ static size_t loops, loops_as_given, looped_bytes;
 /* The share of the rate of copies that each loop gets. */
 static const double shares[PROFILE_KERNELS] = {1, 1, 0.5, 0.6};
 
-static int note_pages(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
-                      size_t count, double *bytes_per_s)
+COPY(note_pages)
 {
     loops++;
     loops_as_given += what->pages == MACHINE_PAGES_GIVEN;
     looped_bytes = machine_copy_pass(what);
-    int rc = honest->copy(subject, what, pus, count, bytes_per_s);
+    int rc = honest->copy(subject, what, pus, count, rates);
     for (size_t i = 0; i < count; i++) {
-        bytes_per_s[i] *= shares[what->kernel];
+        rates[i] *= shares[what->kernel];
     }
     return rc;
 }

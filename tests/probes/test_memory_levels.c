@@ -10,10 +10,8 @@ static const double alone = 2.55e9;
 /* The rate that each of two PUs gets beside the other. */
 static double (*pair_rate)(uint32_t low, uint32_t high);
 
-static int copy_of_pairs(struct machine *subject, const struct machine_copy *what,
-                         const uint32_t *pus, size_t count, double *rates)
+COPY(copy_of_pairs)
 {
-    (void)subject, (void)what;
     for (size_t i = 0; i < count; i++) {
         const uint32_t other = pus[(i ^ 1) < count ? i ^ 1 : i];
         rates[i] = pus[i] == other  ? alone
@@ -75,10 +73,8 @@ TEST(small_differences_are_no_collision)
 
 /* -- a PU that is far from all memory, where the time ends while they are asked -- */
 
-static int copy_of_the_first_two(struct machine *subject, const struct machine_copy *what,
-                                 const uint32_t *pus, size_t count, double *rates)
+COPY(copy_of_the_first_two)
 {
-    (void)subject, (void)what;
     rates[0] = pus[0] == 0 ? alone : alone / 2;
     return pus[0] < 2 && count == 1 ? 0 : -ETIME;
 }
@@ -102,8 +98,7 @@ static size_t asked[PAIRS], pairs_asked;
 static bool lies; /* one of two PUs of a bus seems alone, the first time */
 static size_t lied_of;
 
-static int copy_counting(struct machine *subject, const struct machine_copy *what,
-                         const uint32_t *pus, size_t count, double *rates)
+COPY(copy_counting)
 {
     int rc = honest->copy(subject, what, pus, count, rates);
     for (size_t i = 0; count > 1 && i < count; i += 2) {

@@ -11,11 +11,8 @@
 
 static size_t asked[256], asked_count;
 
-static int traverse(struct machine *subject, const struct machine_traversal *what,
-                    const uint32_t *pus, size_t count, double *seconds)
+TRAVERSE(traverse)
 {
-    (void)subject;
-    (void)pus;
     ck_assert_uint_eq(count, 1);
     ck_assert_int_eq(what->order, MACHINE_STRIDE);
     ck_assert_uint_eq(what->stride_bytes, 1 * KIB);
@@ -197,13 +194,12 @@ TEST(finis_terrae_is_found_nearly_wherever_pages_fall)
     enum { SEEDS = 20, MOST = SEEDS - 3 };
     size_t right = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct probe_cache found;
+        FREED_BY(probe_cache_free) struct probe_cache found;
         open_machine_of("finis-terrae");
         probe.seed = 1000 * seed;
         ck_assert_int_eq(probe_cache_paper(&probe, 0, &found, NULL), 0);
         right += found.count == 3 && found.levels[0].size_bytes == 16 * KIB &&
                  found.levels[1].size_bytes == 256 * KIB && found.levels[2].size_bytes == 9 * MIB;
-        probe_cache_free(&found);
     }
     ck_assert_msg(right >= MOST, "%zu of %d", right, SEEDS);
 }

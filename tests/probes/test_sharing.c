@@ -20,10 +20,8 @@ static const double *ratios;
 static size_t ratio_count, turn;
 static struct random *draws;
 
-static int answering(struct machine *self, const struct machine_traversal *what,
-                     const uint32_t *pus, size_t count, double *seconds)
+TRAVERSE(answering)
 {
-    (void)self, (void)what, (void)pus;
     const size_t at = draws ? random_below(draws, ratio_count) : turn++ / 3 % ratio_count;
     for (size_t k = 0; k < count; k++) {
         seconds[k] = count == 1 ? 1e-9 : ratios[at] * 1e-9;
@@ -139,7 +137,7 @@ TEST(a_close_call_is_undecided_rather_than_wrong)
 {
     size_t wrong = 0, undecided = 0, beyond = 0;
     for (uint64_t seed = 1; seed <= MACHINES; seed++) {
-        struct probe_sharing found;
+        FREED_BY(probe_sharing_free) struct probe_sharing found;
         open_machine_with(seed, CLOSE_CALL, 1.35e-8);
         probe.exhaustive = true;
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
@@ -147,8 +145,6 @@ TEST(a_close_call_is_undecided_rather_than_wrong)
         wrong += here;
         undecided += said;
         beyond += here > said ? here - said : 0;
-        probe_sharing_free(&found);
-        probe_machine_close(&machine);
     }
     printf("of %d pairs %zu wrong, %zu undecided, %zu wrong beyond those\n", MACHINES * PAIRS,
            wrong, undecided, beyond);
@@ -188,7 +184,7 @@ static void open_declared(uint64_t seed, bool wrongly)
 TEST(where_caches_are_declared_wrongly_groups_are_searched)
 {
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        struct probe_sharing found;
+        FREED_BY(probe_sharing_free) struct probe_sharing found;
         const struct probe_sharing_level *level = &found.levels[0];
         const bool wrongly = seed > 1;
         open_declared(seed, wrongly);
@@ -197,8 +193,6 @@ TEST(where_caches_are_declared_wrongly_groups_are_searched)
         ck_assert_uint_eq(level->sharing.pair_count, 0);
         ck_assert_int_eq(level->refined, wrongly);
         ck_assert(level->measured < DECLARED_PAIRS / (wrongly ? 2 : SHARERS));
-        probe_sharing_free(&found);
-        probe_machine_close(&machine);
     }
 }
 
@@ -217,7 +211,7 @@ TEST(where_one_cache_of_all_is_declared_the_smaller_ones_are_found)
 {
     enum { SEEDS = 60 };
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct probe_sharing found;
+        FREED_BY(probe_sharing_free) struct probe_sharing found;
         const struct probe_sharing_level *level = &found.levels[0];
         open_one_declared(seed);
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
@@ -225,8 +219,6 @@ TEST(where_one_cache_of_all_is_declared_the_smaller_ones_are_found)
                       (int)seed, level->sharing.group_count);
         ck_assert_uint_eq(level->sharing.pair_count, 0);
         ck_assert(level->measured < DECLARED_PAIRS / 4);
-        probe_sharing_free(&found);
-        probe_machine_close(&machine);
     }
 }
 
@@ -235,8 +227,7 @@ static const struct probe_cache with_times = {
     .count = 1, .levels = {{.size_bytes = SHARED_L2, .seconds = 4e-9}}, .memory_seconds = 9e-8};
 
 /* Somebody else keeps the cache full that this PU has. */
-static int full(struct machine *subject, const struct machine_traversal *what, const uint32_t *pus,
-                size_t count, double *seconds)
+TRAVERSE(full)
 {
     int rc = honest->traverse(subject, what, pus, count, seconds);
     for (size_t k = 0; k < count; k++) {
@@ -257,8 +248,7 @@ TEST(of_a_pu_whose_answers_all_say_nothing_others_do_not_tell)
 }
 
 /* PUs of different groups seem to share, as if something were wrong all the time. */
-static int disturbed(struct machine *subject, const struct machine_traversal *what,
-                     const uint32_t *pus, size_t count, double *seconds)
+TRAVERSE(disturbed)
 {
     int rc = honest->traverse(subject, what, pus, count, seconds);
     if (count == 2 && pus[0] / SHARERS != pus[1] / SHARERS) {
@@ -287,8 +277,7 @@ TEST(where_there_is_no_time_to_ask_others_one_pair_does_not_speak_for_them, .loo
 
 /* PUs 0 and 2 always seem to fight for one cache: something else that they share is worn out by
  * both. */
-static int fighting(struct machine *subject, const struct machine_traversal *what,
-                    const uint32_t *pus, size_t count, double *seconds)
+TRAVERSE(fighting)
 {
     int rc = honest->traverse(subject, what, pus, count, seconds);
     if (count == 2 && pus[0] == 0 && pus[1] == 2) {

@@ -79,21 +79,18 @@ TEST(a_hog_that_rests_now_and_then_costs_time_only)
 {
     enum { MACHINES = 20 };
     for (uint64_t seed = 1; seed <= MACHINES; seed++) {
-        struct probe_sharing found;
+        FREED_BY(probe_sharing_free) struct probe_sharing found;
         open_hog(one_cache, true, half, seed);
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
         ck_assert_str_eq(lists_of(&found.levels[LAST].sharing), "0-3");
         ck_assert_uint_eq(found.levels[1].sharing.group_count, 0);
         ck_assert_uint_lt(found.levels[LAST].as_declared, PUS * (PUS - 1) / 2);
-        probe_sharing_free(&found);
-        probe_machine_close(&machine);
     }
 }
 
 /* -- one PU whose caches are never left alone, on a machine of two pairs -- */
 
-static int disturbed_first(struct machine *subject, const struct machine_traversal *what,
-                           const uint32_t *pus, size_t count, double *seconds)
+TRAVERSE(disturbed_first)
 {
     int rc = honest->traverse(subject, what, pus, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {

@@ -34,7 +34,6 @@ static double load(const char *text, size_t bytes)
 {
     open_machine_with(1, "%s", text);
     double seconds = chase((struct machine_traversal){.bytes = bytes});
-    probe_machine_close(&machine);
     return seconds;
 }
 
@@ -210,7 +209,6 @@ static double together(const char *text)
         .bytes = 48 * KIB, .stride_bytes = 64, .order = MACHINE_CHASE, .warm_passes = 6, .seed = 3};
     open_machine_with(1, "%s", text);
     ck_assert_int_eq(probe_machine_traverse(&machine, &what, pus, 2, seconds), 0);
-    probe_machine_close(&machine);
     return seconds[0] > seconds[1] ? seconds[0] : seconds[1];
 }
 
@@ -256,7 +254,6 @@ TEST(pages_side_by_side_lie_where_the_seed_says)
         elsewhere += fabs(chase(what) - here) > 0.01 * here;
     }
     ck_assert_uint_ge(elsewhere, 3);
-    probe_machine_close(&machine);
 }
 
 TEST(huge_pages_spare_the_cache_and_the_tlb)
@@ -270,7 +267,6 @@ TEST(huge_pages_spare_the_cache_and_the_tlb)
     what.pages = MACHINE_PAGES_HUGE;
     assert_near(chase(what), l2_s);
     ck_assert_double_gt(ordinary, l2_s + 5e-8 * 0.5);
-    probe_machine_close(&machine);
     const char *tlb =
         MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
                 ", 'tlbs': [{'entries': 8, 'seconds': 2e-9}, {'entries': 12, 'seconds': 5e-8}]");
@@ -287,7 +283,6 @@ TEST(huge_pages_may_be_larger_than_any_colour_is_apart)
         1, MACHINE("'huge_page_bytes': 536870912, 'page_mapping': 'coloured', ", L1(""), ""));
     assert_near(chase((struct machine_traversal){.bytes = 8 * KIB, .pages = MACHINE_PAGES_HUGE}),
                 l1_s);
-    probe_machine_close(&machine);
 }
 
 /* Four lines of four pages that an L1 of four ways and a TLB of eight entries both hold. */

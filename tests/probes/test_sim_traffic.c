@@ -97,10 +97,8 @@ TEST(a_line_takes_the_time_of_the_matrix_and_more_takes_more)
     open_matrix(MATRIX, ",10,50.5\n10,,51\r\n50.5,51,\n");
     ck_assert_double_eq_tol(message(0, 2, 64), 10e-9, 1e-15);
     ck_assert_double_eq_tol(message(5, 0, 8), 50.5e-9, 1e-15);
-    probe_machine_close(&machine);
     open_matrix(MATRIX ", 'noise': {'relative': 0.5}", ",10,50\n10,,50\n50,50,\n");
     ck_assert_double_gt(message(0, 2, 64), 10.01e-9);
-    probe_machine_close(&machine);
     /* Line by line, ten on the way: far is far for long messages, too. */
     open_matrix(MATRIX, ",10,50\n10,,50\n50,50,\n");
     ck_assert_double_eq_tol(message(0, 2, 64 * 101), 11 * 10e-9, 1e-14);
@@ -123,11 +121,11 @@ TEST(layers_beside_a_matrix_give_contention)
 TEST(what_no_topology_says_is_found_by_messages_of_a_sample)
 {
     const char *tiles = "'0,32'";
-    struct profile_communication found;
     for (int i = 1; i < 32; i++) {
         tiles = formatted("%s, '%d,%d'", tiles, i, i + 32);
     }
     for (uint64_t seed = 1; seed <= 10; seed++) {
+        FREED_BY(profile_communication_free) struct profile_communication found;
         open_machine_with(1,
                           "'pus': '0-63', 'layers': [{'groups': [%s], 'seconds': 4e-8, "
                           "'bytes_per_s': 1e11}, {'groups': ['0-63'], 'seconds': 9e-8, "
@@ -137,7 +135,5 @@ TEST(what_no_topology_says_is_found_by_messages_of_a_sample)
         ck_assert_int_eq(probe_message(&probe, 8, &found, NULL), 0);
         ck_assert_uint_eq(found.layer_count, 2);
         ck_assert_uint_eq(found.layers[0].members.group_count, 32);
-        profile_communication_free(&found);
-        probe_machine_close(&machine);
     }
 }

@@ -40,8 +40,7 @@ TEST(memory_overhead_and_saturation_are_found)
 
 static size_t pairs_copied, disturbed_pairs;
 
-static int disturbed_copy(struct machine *subject, const struct machine_copy *what,
-                          const uint32_t *pus, size_t count, double *rates)
+COPY(disturbed_copy)
 {
     int rc = honest->copy(subject, what, pus, count, rates);
     for (size_t i = 0; i < count && count == 2 && pairs_copied < disturbed_pairs; i++) {
@@ -68,8 +67,7 @@ TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling)
 
 static size_t exchanges[8][8]; /* messages of 32 KiB, by pair */
 
-static int counted(struct machine *subject, const struct machine_exchange *what,
-                   const struct profile_pair *pairs, size_t count, double *seconds)
+EXCHANGE(counted)
 {
     for (size_t k = 0; k < count && what->bytes == 32 << 10; k++) {
         exchanges[pairs[k].a][pairs[k].b]++;
@@ -190,7 +188,6 @@ static size_t pages_of_caches(size_t huge_bytes)
     bool ordinary = page == machine.page_bytes;
     ck_assert_msg(!ordinary || found.ordinary_tlb.repetitions == 0,
                   "the TLB is measured on ordinary pages twice");
-    probe_machine_close(&machine);
     return page;
 }
 

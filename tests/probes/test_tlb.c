@@ -32,7 +32,6 @@ static struct probe_tlb measured_by(const char *tlbs, unsigned line, uint64_t se
         ck_assert_int_eq(probe_tlb_pass(&probe, 0, MACHINE_PAGES_ORDINARY, &times, &error), 0);
     }
     probe_tlb_conclude(&probe, &times, &found);
-    probe_machine_close(&machine);
     return found;
 }
 

@@ -23,7 +23,6 @@ static struct probe_cache measure(const char *name, double deadline_s)
     probe.deadline = deadline_s;
     ck_assert_int_eq(probe_cache(&probe, machine.pus.ids[0], &found, NULL), 0);
     elapsed_s = probe_machine_elapsed(&machine);
-    probe_machine_close(&machine);
     return found;
 }
 
@@ -78,6 +77,7 @@ static struct probe_cache measure_throttled(double deadline_s, size_t declared, 
     ck_assert_int_eq(probe_cache(&probe, machine.pus.ids[0], &found, NULL), 0);
     ck_assert_uint_gt(machine.guard.throttled, 0);
     probe_cache_curve_free(&found.curve);
+    machine.declared->classes[0].cache_count = 3; /* to be freed */
     return found;
 }
 
@@ -103,14 +103,13 @@ TEST(it_ends_in_time_and_uses_it, .loops = NAMES)
     const double least_s = elapsed_s;
     uint32_t sweeps = 0;
     for (double granted_s = 0.9; granted_s < 20; granted_s *= 4) {
-        struct probe_cache found = measure(names[_i], granted_s);
+        FREED_BY(probe_cache_free) struct probe_cache found = measure(names[_i], granted_s);
         ck_assert_double_le(elapsed_s, overshoot * fmax(least_s, granted_s));
         ck_assert_uint_ge(found.sweeps, sweeps);
         sweeps = found.sweeps;
         ck_assert(found.shortened || sweeps == 3);
         ck_assert_uint_eq(found.levels[0].repetitions, sweeps + 1);
         ck_assert_uint_eq(found.tlb.repetitions, sweeps + 1);
-        probe_cache_free(&found);
     }
     ck_assert_uint_eq(sweeps, 3);
 }
@@ -128,10 +127,8 @@ TEST(without_a_budget_nothing_is_left_out)
 
 static size_t exchanges;
 
-static int ever_faster(struct machine *subject, const struct machine_exchange *what,
-                       const struct profile_pair *pairs, size_t count, double *seconds)
+EXCHANGE(ever_faster)
 {
-    (void)subject, (void)what, (void)pairs;
     exchanges++;
     for (size_t i = 0; i < count; i++) {
         seconds[i] = 1e-3 / pow(2, (double)exchanges);
@@ -155,8 +152,7 @@ static struct machine_ops *open_pair(void)
 
 TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
 {
-    struct servet_error error;
-    struct profile_communication found;
+    FREED_BY(profile_communication_free) struct profile_communication found;
     struct machine_ops *ops = open_pair();
     ops->exchange = ever_faster;
     ops->elapsed = second_each;
@@ -164,17 +160,15 @@ TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
     exchanges = 0;
     /* two of the first sweep, and one of the second */
     probe.deadline = 3.5;
-    ck_assert_int_eq(probe_message(&probe, 64, &found, &error), 0);
+    ck_assert_int_eq(probe_message(&probe, 64, &found, NULL), 0);
     ck_assert_uint_eq(exchanges, 3);
-    profile_communication_free(&found);
 }
 
 /* -- the time is over in one of the exchanges -- */
 
 static size_t over_from;
 
-static int over_then(struct machine *subject, const struct machine_exchange *what,
-                     const struct profile_pair *pairs, size_t count, double *seconds)
+EXCHANGE(over_then)
 {
     int rc = ever_faster(subject, what, pairs, count, seconds);
     return exchanges >= over_from ? -ETIME : rc;
@@ -182,20 +176,17 @@ static int over_then(struct machine *subject, const struct machine_exchange *wha
 
 TEST(messages_that_were_measured_stay_whenever_the_time_is_over)
 {
-    struct servet_error error;
     struct profile_communication found;
     open_pair()->exchange = over_then;
-    for (over_from = 1; over_from <= 30; over_from++) {
+    over_from = 1;
+    ck_assert_int_eq(probe_message(&probe, 64, &found, NULL), -ETIME);
+    for (over_from = 2; over_from <= 30; over_from++) {
         exchanges = 0;
-        ck_assert_int_eq(probe_message(&probe, 64, &found, &error), over_from > 1 ? 0 : -ETIME);
-        ck_assert_uint_eq(over_from > 1 ? found.layer_count : 1, 1);
-        for (size_t i = 0; over_from > 1 && i < found.layer_count; i++) {
-            ck_assert_double_gt(found.layers[i].seconds, 0);
-            ck_assert_uint_ne(found.layers[i].curve_count, 1); /* nothing is interpolated */
-        }
-        if (over_from > 1) {
-            profile_communication_free(&found);
-        }
+        ck_assert_int_eq(probe_message(&probe, 64, &found, NULL), 0);
+        ck_assert_uint_eq(found.layer_count, 1);
+        ck_assert_double_gt(found.layers[0].seconds, 0);
+        ck_assert_uint_ne(found.layers[0].curve_count, 1); /* nothing is interpolated */
+        profile_communication_free(&found);
     }
 }
 
@@ -217,8 +208,7 @@ static int ended(struct machine *subject, int rc)
     return rc == 0 && over_s > 0 ? -ETIME : rc;
 }
 
-static int traverse(struct machine *subject, const struct machine_traversal *what,
-                    const uint32_t *pus, size_t count, double *seconds)
+TRAVERSE(traverse)
 {
     int rc = honest->traverse(subject, what, pus, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {
@@ -227,8 +217,7 @@ static int traverse(struct machine *subject, const struct machine_traversal *wha
     return ended(subject, rc);
 }
 
-static int copy(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
-                size_t count, double *rates)
+COPY(copy)
 {
     int rc = honest->copy(subject, what, pus, count, rates);
     for (size_t i = 0; i < count && rc == 0; i++) {
@@ -237,8 +226,7 @@ static int copy(struct machine *subject, const struct machine_copy *what, const 
     return ended(subject, rc);
 }
 
-static int exchange(struct machine *subject, const struct machine_exchange *what,
-                    const struct profile_pair *pairs, size_t count, double *seconds)
+EXCHANGE(exchange)
 {
     int rc = honest->exchange(subject, what, pairs, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {

@@ -10,14 +10,12 @@
 
 static size_t most_copied; /* bytes of an array */
 
-static int copy_alone(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
-                      size_t count, double *rates)
+COPY(copy_alone)
 {
     return count > 1 ? -ETIME : honest->copy(subject, what, pus, count, rates);
 }
 
-static int copy_noting(struct machine *subject, const struct machine_copy *what,
-                       const uint32_t *pus, size_t count, double *rates)
+COPY(copy_noting)
 {
     most_copied = what->bytes > most_copied ? what->bytes : most_copied;
     return honest->copy(subject, what, pus, count, rates);
@@ -53,8 +51,7 @@ TEST(what_one_pu_gets_stays_and_declared_levels_are_not_taken_for_none)
 /* The PUs of so many copies of so many workers do not run at the same time. */
 static size_t apart_yet, apart_from = 2;
 
-static int copy_apart(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
-                      size_t count, double *rates)
+COPY(copy_apart)
 {
     int rc = honest->copy(subject, what, pus, count, rates);
     subject->guard.not_concurrent = count >= apart_from && apart_yet > 0;
@@ -132,8 +129,7 @@ TEST(sets_that_never_ran_at_the_same_time_do_not_lack_domains, .loops = 3)
 /* Copies of so many workers, then the time is over. */
 static size_t copies_left, counted_from = 3;
 
-static int copy_until(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
-                      size_t count, double *rates)
+COPY(copy_until)
 {
     if (count >= counted_from && copies_left == 0) {
         return -ETIME;
@@ -149,7 +145,6 @@ TEST(domains_that_were_found_before_the_time_was_over_stay)
     copies_left = SIZE_MAX;
     run_with(copy_until, in_time);
     const size_t all = SIZE_MAX - copies_left;
-    probe_machine_close(&machine);
     bool found = false, found_and_more_to_ask = false;
     for (size_t left = 0; left < all; left++) {
         open_machine_of("sets/links-of-three");
@@ -163,7 +158,6 @@ TEST(domains_that_were_found_before_the_time_was_over_stay)
         ck_assert_msg(here || said, "not said after %zu copies", left);
         found = here;
         found_and_more_to_ask |= here && said;
-        probe_machine_close(&machine);
     }
     ck_assert(found_and_more_to_ask);
 }
@@ -188,7 +182,6 @@ TEST(a_level_without_a_figure_takes_none_from_others)
         }
         const bool enough =
             memory->level_count == 0 || memory->levels[0].quality.origin != PROFILE_MEASURED;
-        probe_machine_close(&machine);
         if (enough) {
             break;
         }
@@ -217,8 +210,7 @@ TEST(a_curve_ends_where_its_workers_never_ran_at_the_same_time)
 }
 
 /* The first copy of PUs of both packages is disturbed, and no other. */
-static int copy_once_disturbed(struct machine *subject, const struct machine_copy *what,
-                               const uint32_t *pus, size_t count, double *rates)
+COPY(copy_once_disturbed)
 {
     static bool done;
     const bool far = count == 2 && pus[0] / 4 != pus[1] / 4, now = far && !done;
@@ -268,10 +260,8 @@ TEST(where_the_search_was_ended_only_what_nests_stays_declared)
     profile_memory_free(&found);
 }
 
-static int no_time(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
-                   size_t count, double *rates)
+COPY(no_time)
 {
-    (void)subject, (void)what, (void)pus, (void)count, (void)rates;
     return -ETIME;
 }
 
@@ -287,10 +277,8 @@ TEST(a_budget_in_which_nothing_could_be_measured_says_so)
     ck_assert_str_eq(error.text, "nothing could be measured in 7 s; expected a larger --budget");
 }
 
-static int no_message(struct machine *subject, const struct machine_exchange *what,
-                      const struct profile_pair *pairs, size_t count, double *seconds)
+EXCHANGE(no_message)
 {
-    (void)subject, (void)what, (void)pairs, (void)count, (void)seconds;
     return -ETIME;
 }
 

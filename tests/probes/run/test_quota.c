@@ -23,22 +23,19 @@ static void count_workers(size_t workers)
     most_at_once = workers > most_at_once ? workers : most_at_once;
 }
 
-static int traverse(struct machine *subject, const struct machine_traversal *what,
-                    const uint32_t *pus, size_t count, double *seconds)
+TRAVERSE(traverse)
 {
     count_workers(count);
     return honest->traverse(subject, what, pus, count, seconds);
 }
 
-static int copy(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
-                size_t count, double *rates)
+COPY(copy)
 {
     count_workers(count);
     return honest->copy(subject, what, pus, count, rates);
 }
 
-static int exchange(struct machine *subject, const struct machine_exchange *what,
-                    const struct profile_pair *pairs, size_t count, double *seconds)
+EXCHANGE(exchange)
 {
     count_workers(2 * count);
     return honest->exchange(subject, what, pairs, count, seconds);

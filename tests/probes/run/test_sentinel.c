@@ -9,38 +9,32 @@
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
-/* A machine of one PU whose n-th operation takes a second, of which it waits `waits[n]`; its figure
- * is n. */
+/* A machine of one PU whose operations take a second each, of which they wait by turns
+ * `waits[0]` and `waits[1]`; the figure of the n-th is n. */
 struct world {
-    const double *waits;
-    size_t count, asked;
+    double waits[2];
+    size_t asked;
     double clock_s, waited_s;
     double step_s;       /* that an operation takes */
     size_t offline_from; /* operations from this one on fail; 0: none */
 };
 
-static int traverse(struct machine *subject, const struct machine_traversal *what,
-                    const uint32_t *pus, size_t count, double *seconds)
+TRAVERSE(traverse)
 {
     struct world *world = subject->state;
-    (void)what;
-    (void)pus;
     if (world->offline_from && world->asked >= world->offline_from) {
         return -ENODEV;
     }
     for (size_t i = 0; i < count; i++) {
         seconds[i] = (double)world->asked;
     }
-    world->waited_s += world->waits[world->asked++ % world->count];
+    world->waited_s += world->waits[world->asked++ % 2];
     world->clock_s += world->step_s;
     return 0;
 }
 
-static int exchange(struct machine *subject, const struct machine_exchange *what,
-                    const struct profile_pair *pairs, size_t count, double *seconds)
+EXCHANGE(exchange)
 {
-    (void)what;
-    (void)pairs;
     ((struct world *)subject->state)->asked++;
     memset(seconds, 0, count * sizeof *seconds);
     return 0;
@@ -67,9 +61,9 @@ static void may_use(const char *pus)
     machine.pus = set_of(pus);
 }
 
-static void start(const double *waits, size_t count)
+static void start(double first_wait, double second_wait)
 {
-    world = (struct world){.waits = waits, .count = count, .step_s = 1};
+    world = (struct world){.waits = {first_wait, second_wait}, .step_s = 1};
     machine = (struct machine){.ops = &ops, .state = &world};
     may_use("0");
 }
@@ -83,8 +77,7 @@ static double measure(void)
 
 TEST(a_calm_measurement_is_made_once)
 {
-    static const double waits[] = {0.001};
-    start(waits, 1);
+    start(0.001, 0.001);
     ck_assert_double_eq(measure(), 0);
     ck_assert_uint_eq(world.asked, 1);
     ck_assert(!probe_machine_was_busy(&machine));
@@ -92,11 +85,10 @@ TEST(a_calm_measurement_is_made_once)
 
 TEST(the_calmer_of_two_counts)
 {
-    static const double better[] = {0.5, 0}, worse[] = {0.3, 0.6};
-    start(better, 2);
+    start(0.5, 0);
     ck_assert_double_eq(measure(), 1);
     ck_assert_uint_eq(machine.guard.disturbed, 0);
-    start(worse, 2);
+    start(0.3, 0.6);
     ck_assert_double_eq(measure(), 0);
     ck_assert_uint_eq(machine.guard.disturbed, 1);
     ck_assert(probe_machine_was_busy(&machine));
@@ -104,8 +96,7 @@ TEST(the_calmer_of_two_counts)
 
 TEST(a_machine_that_is_never_idle_is_not_measured_twice_for_ever)
 {
-    static const double waits[] = {0.5};
-    start(waits, 1);
+    start(0.5, 0.5);
     for (int i = 0; i < 100; i++) {
         measure();
     }
@@ -127,9 +118,9 @@ static struct machine_times ran(struct machine *asked)
 }
 
 /* One operation that waits so long, on a machine that counts who else runs. */
-static void start_beside_nine(const double *waits)
+static void start_beside_nine(double wait)
 {
-    start(waits, 1);
+    start(wait, wait);
     struct machine_ops *counted = replace_operations();
     counted->others = others_of_nine;
     counted->times = ran;
@@ -137,8 +128,7 @@ static void start_beside_nine(const double *waits)
 
 TEST(how_long_operations_wait_says_how_busy_it_is_once_there_are_some)
 {
-    const double waits[] = {0.75};
-    start_beside_nine(waits);
+    start_beside_nine(0.75);
     ck_assert_double_eq_tol(probe_machine_pace(&machine), 10, 1e-9);
     measure();
     ck_assert_double_eq_tol(probe_machine_pace(&machine), 4, 1e-9);
@@ -152,10 +142,9 @@ TEST(how_long_operations_wait_says_how_busy_it_is_once_there_are_some)
 /* Hundreds of short operations come before: they would hide a few disturbed ones. */
 TEST(what_a_machine_settles_with_is_no_measurement)
 {
-    const double waits[] = {0};
     const struct profile_class nothing = {0};
     struct conditions_before before;
-    start_beside_nine(waits);
+    start_beside_nine(0);
     world.step_s = 0.001;
     ck_assert_int_eq(probe_conditions_before(&machine, &nothing, &before), 0);
     ck_assert_uint_gt(world.asked, 50);
@@ -165,9 +154,8 @@ TEST(what_a_machine_settles_with_is_no_measurement)
 
 TEST(a_pu_that_goes_offline_is_reported)
 {
-    static const double waits[] = {0.5};
     double seconds = -1;
-    start(waits, 1);
+    start(0.5, 0.5);
     world.offline_from = 1; /* during the repetition: the first figure stands */
     ck_assert_double_eq(measure(), 0);
     ck_assert_int_eq(probe_machine_traverse(&machine, &small, &pu, 1, &seconds), -ENODEV);
@@ -176,10 +164,9 @@ TEST(a_pu_that_goes_offline_is_reported)
 
 TEST(a_cancelled_machine_is_not_asked)
 {
-    static const double waits[] = {0};
     static const volatile sig_atomic_t cancelled = 1;
     double seconds;
-    start(waits, 1);
+    start(0, 0);
     machine.cancel = &cancelled;
     ck_assert_int_eq(probe_machine_traverse(&machine, &small, &pu, 1, &seconds), -EINTR);
     ck_assert_uint_eq(world.asked, 0);
@@ -187,12 +174,11 @@ TEST(a_cancelled_machine_is_not_asked)
 
 TEST(pairs_of_one_exchange_are_disjoint)
 {
-    static const double waits[] = {0};
     static const struct machine_exchange line = {64, 50, 3, false};
     static const struct profile_pair chain[] = {{0, 1}, {1, 2}}, twice[] = {{0, 0}},
                                      apart[] = {{0, 1}, {2, 3}};
     double seconds[2];
-    start(waits, 1);
+    start(0, 0);
     may_use("0-3");
     ck_assert_int_eq(probe_machine_exchange(&machine, &line, chain, 2, seconds), -EINVAL);
     ck_assert_int_eq(probe_machine_exchange(&machine, &line, twice, 1, seconds), -EINVAL);
@@ -230,13 +216,12 @@ static void *spin(void *argument)
  * there is. */
 static struct servet_profile *watched(const char *core)
 {
-    static const double waits[] = {0};
     struct servet_profile *profile = kept(profile_topology_new());
     struct conditions_before before;
     pthread_t thread;
     profile->classes[0].pus = set_of("0-1");
     profile->classes[0].cores = relation_of(core);
-    start(waits, 1);
+    start(0, 0);
     may_use("0");
     world.asked = 1; /* figures of a PU that never settles: 1, 2, 3 ... */
     world.step_s = 0.01;
@@ -272,8 +257,7 @@ TEST(pus_of_cores_that_are_not_measured_are_no_siblings)
 
 TEST(waits_that_are_short_say_nothing)
 {
-    static const double waits[] = {0.0004}; /* of an operation of 1 ms, a large part */
-    start(waits, 1);
+    start(0.0004, 0.0004); /* of an operation of 1 ms, a large part */
     world.step_s = 0.001;
     measure();
     ck_assert_uint_eq(world.asked, 1);
@@ -281,8 +265,7 @@ TEST(waits_that_are_short_say_nothing)
 
 TEST(a_few_disturbed_measurements_are_no_busy_machine)
 {
-    static const double waits[] = {0};
-    start(waits, 1);
+    start(0, 0);
     machine.guard = (struct machine_guard){.operations = 100, .disturbed = 4};
     ck_assert(!probe_machine_was_busy(&machine));
     machine.guard.disturbed = 6;
@@ -294,14 +277,12 @@ TEST(a_few_disturbed_measurements_are_no_busy_machine)
 static size_t operations, fault_at;
 static int fault;
 
-static int faulty_traverse(struct machine *subject, const struct machine_traversal *what,
-                           const uint32_t *pus, size_t count, double *seconds)
+TRAVERSE(faulty_traverse)
 {
     return ++operations >= fault_at ? fault : honest->traverse(subject, what, pus, count, seconds);
 }
 
-static int faulty_copy(struct machine *subject, const struct machine_copy *what,
-                       const uint32_t *pus, size_t count, double *rates)
+COPY(faulty_copy)
 {
     return ++operations >= fault_at ? fault : honest->copy(subject, what, pus, count, rates);
 }

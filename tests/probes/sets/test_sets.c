@@ -318,7 +318,6 @@ TEST(domains_are_found_on_every_machine, .loops = sizeof machines / sizeof *mach
             ck_assert_msg(got >= 1e9 * row->mapped[i].gb_per_s, "%s, seed %u: %zu workers get %g",
                           row->machine, (unsigned)run_seed, row->mapped[i].workers, got);
         }
-        probe_machine_close(&machine);
     } while (++run_seed <= row->last_seed);
 }
 
@@ -333,7 +332,6 @@ TEST(what_loses_a_little_less_than_the_margin_is_no_level)
         probe_it("sets/almost-links", NULL, PROBE_MEMORY);
         ck_assert_msg(level_of("0-7") != NULL, "seed %d", (int)run_seed);
         levels += level_of("0-31") || level_of("32-63") || level_of("0-63");
-        probe_machine_close(&machine);
     }
     ck_assert_uint_le(levels, 2);
 }
@@ -349,7 +347,6 @@ TEST(buses_and_cells_of_a_flat_topology_are_filled_by_turns)
     ck_assert_mem_eq(pus, expected, sizeof expected);
     ck_assert_uint_eq(level_of("12-15")->collisions.group_count, 8);
     ck_assert_uint_eq(level_of("24-31")->collisions.group_count, 4);
-    probe_machine_close(&machine);
 }
 
 /* The lower rate beside another is no collision: all clusters' links are found, and every number of
@@ -369,7 +366,6 @@ TEST(a_pu_that_gets_less_alone_does_not_collide_with_everybody)
     }
     ck_assert_double_ge(mapped(8), 0.9 * 95e9);
     ck_assert_double_ge(mapped(16), 0.98 * 135e9); /* who of a link is slow is not told */
-    probe_machine_close(&machine);
 }
 
 /* Noise says of one die that it loses something and of another that it does not. They are alike:
@@ -384,7 +380,6 @@ TEST(groups_at_the_margin_are_all_a_level_or_none)
             ck_assert_msg(level_of(dies[p]) == known, "seed %d", (int)run_seed);
         }
         ck_assert_ptr_nonnull(level_of("0-15"));
-        probe_machine_close(&machine);
     }
 }
 
@@ -403,7 +398,6 @@ TEST(structure_hidden_or_declared_wrongly_changes_no_bandwidth)
                 ck_assert_msg(found > 0.99 * expected[k], "%s, %zu: %zu workers get %.3g, not %.3g",
                               names[m], change, n, found, expected[k]);
             }
-            probe_machine_close(&machine);
         }
     }
 }
@@ -416,12 +410,10 @@ TEST(siblings_that_pairs_show_are_cores_though_others_are_declared)
     for (run_seed = 2; run_seed <= 6; run_seed++) {
         probe_it("epyc-7402", hide, PROBE_MEMORY | PROBE_MESSAGE);
         hidden += profile->seconds;
-        probe_machine_close(&machine);
         probe_it("epyc-7402", mislead_siblings, PROBE_MEMORY | PROBE_MESSAGE);
         wrong += profile->seconds;
         ck_assert_msg(profile->classes[0].memory.level_count == 3, "seed %d", (int)run_seed);
         ck_assert_uint_eq(level_of("0-5,24-29")->collisions.group_count, 4);
-        probe_machine_close(&machine);
     }
     ck_assert_double_le(wrong, 1.1 * hidden);
 }
@@ -430,7 +422,6 @@ TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
 {
     probe_it("epyc-7402", NULL, PROBE_MEMORY | PROBE_MESSAGE);
     ck_assert_uint_gt(level_of("0-5,24-29")->scaling_count, 3);
-    probe_machine_close(&machine);
     probe_it("finis-terrae", NULL, PROBE_MEMORY);
     const struct profile_memory_level *cell = level_of("0-7");
     ck_assert_ptr_nonnull(cell);
@@ -441,7 +432,6 @@ TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
     for (size_t i = 2; i < cell->scaling_count; i++) {
         ck_assert_double_ge(cell->scaling[i].bytes_per_s, 0.97 * cell->scaling[1].bytes_per_s);
     }
-    probe_machine_close(&machine);
 }
 
 TEST(partitions_merge_refine_and_dissolve)
