@@ -75,6 +75,15 @@ const char *formatted(const char *format, ...)
     return kept(text);
 }
 
+char *quoted(const char *text)
+{
+    char *out = kept(strdup(text));
+    for (char *at = out; (at = strchr(at, '\''));) {
+        *at = '"';
+    }
+    return out;
+}
+
 const char *scratch_path(const char *name)
 {
     return formatted("%s/%s", scratch_folder(), name);

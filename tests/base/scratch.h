@@ -14,6 +14,9 @@ const char *scratch_file(const char *name, const char *format, ...)
 /* A text as printf() makes it; it stays. */
 const char *formatted(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* JSON that is written with ' for each ". */
+char *quoted(const char *text);
+
 /* The whole file. The text stays. */
 char *read_text(const char *path);
 

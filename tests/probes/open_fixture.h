@@ -42,14 +42,10 @@ static inline const char *described_as(const char *text)
 {
     const bool whole = *text == '{', caches = whole || strstr(text, "'caches'"),
                memory = whole || strstr(text, "'memory'");
-    char *all = kept(strdup(formatted(
+    return quoted(formatted(
         "%s%s%s%s%s", whole ? "" : "{'servet_machine': 1, ", text,
         caches ? "" : ", 'caches': [{'level': 1, 'size_bytes': 32768, 'ways': 8, 'seconds': 1e-9}]",
-        memory ? "" : ", 'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10}", whole ? "" : "}")));
-    for (char *at = all; (at = strchr(at, '\''));) {
-        *at = '"';
-    }
-    return all;
+        memory ? "" : ", 'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10}", whole ? "" : "}"));
 }
 
 /* The machine of a description as printf() makes it. */

@@ -9,6 +9,7 @@ enum { KIB = 1024, MIB = 1024 * 1024, LINE_MAX_BYTES = 4096 };
 
 static struct cache_samples samples;
 static struct cache_curve curve;
+static struct cache_level_fit levels[CACHE_LEVELS_MAX];
 
 static void read_point(char *text, bool between)
 {
@@ -55,7 +56,7 @@ static void read_samples(const char *name)
     memcpy(curve.tlb_reach_bytes, tlbs.tlb_reach_bytes, sizeof tlbs.tlb_reach_bytes);
 }
 
-static void fit_three(const char *name, struct cache_level_fit levels[CACHE_LEVELS_MAX])
+static void fit_three(const char *name)
 {
     size_t count = 0;
     read_samples(name);
@@ -71,9 +72,9 @@ static void fit_three(const char *name, struct cache_level_fit levels[CACHE_LEVE
 
 /* Three levels, the first two of the machine's own sizes. The interval of the second holds the
  * sizes that explain a hundred places of it equally well by two policies. */
-static void assert_own_levels(const char *name, struct cache_level_fit levels[CACHE_LEVELS_MAX])
+static void assert_own_levels(const char *name)
 {
-    fit_three(name, levels);
+    fit_three(name);
     ck_assert_uint_eq(levels[0].shape.bytes, 32 * KIB);
     ck_assert_msg(levels[1].shape.bytes == 1 * MIB, "%llu KiB (%llu-%llu)",
                   (unsigned long long)levels[1].shape.bytes / KIB,
@@ -85,8 +86,7 @@ static void assert_own_levels(const char *name, struct cache_level_fit levels[CA
 
 TEST(an_idle_machine_has_its_own_levels)
 {
-    struct cache_level_fit levels[CACHE_LEVELS_MAX];
-    assert_own_levels("cascade-lake-idle.txt", levels);
+    assert_own_levels("cascade-lake-idle.txt");
     ck_assert_uint_le(levels[2].low_bytes, 33 * MIB);
     ck_assert_uint_ge(levels[2].high_bytes, 33 * MIB);
 }
@@ -94,17 +94,15 @@ TEST(an_idle_machine_has_its_own_levels)
 /* Others hold most of the last level: its size is theirs to say. */
 TEST(a_loaded_machine_has_its_own_first_levels)
 {
-    struct cache_level_fit levels[CACHE_LEVELS_MAX];
-    assert_own_levels("cascade-lake-load.txt", levels);
+    assert_own_levels("cascade-lake-load.txt");
 }
 
 /* Sizes from 11 to 15 MiB explain the last level: the likeliest near the middle of all is off by
  * more than a last level is asked for. */
 TEST(a_last_level_is_told_near_most_of_what_is_likely)
 {
-    struct cache_level_fit levels[CACHE_LEVELS_MAX];
     const double truth = 13680.0 * KIB;
-    fit_three("drawn-busy.txt", levels);
+    fit_three("drawn-busy.txt");
     const double ratio = (double)levels[2].shape.bytes / truth;
     ck_assert_msg(ratio < 1.1 && ratio > 1 / 1.1, "%.3f times its size", ratio);
     ck_assert_double_le((double)levels[2].low_bytes, truth);
@@ -115,8 +113,7 @@ TEST(a_last_level_is_told_near_most_of_what_is_likely)
  * 480 KiB does not make two of it. */
 TEST(how_often_sizes_are_built_makes_no_level)
 {
-    struct cache_level_fit levels[CACHE_LEVELS_MAX];
-    fit_three("drawn-seldom.txt", levels);
+    fit_three("drawn-seldom.txt");
     ck_assert_uint_eq(levels[1].shape.bytes, 480 * KIB);
 }
 
@@ -124,8 +121,7 @@ TEST(how_often_sizes_are_built_makes_no_level)
  * a busy sibling, better by less than doubt allows. */
 TEST(two_levels_that_are_hardly_better_than_one_are_one)
 {
-    struct cache_level_fit levels[CACHE_LEVELS_MAX];
-    fit_three("drawn-two-for-one.txt", levels);
+    fit_three("drawn-two-for-one.txt");
     ck_assert_uint_eq(levels[0].shape.bytes, 64 * KIB);
     ck_assert_uint_eq(levels[1].shape.bytes, 304 * KIB);
 }
@@ -134,8 +130,7 @@ TEST(two_levels_that_are_hardly_better_than_one_are_one)
  * size. */
 TEST(a_tlb_that_nobody_saw_takes_no_level)
 {
-    struct cache_level_fit levels[CACHE_LEVELS_MAX];
-    fit_three("drawn-no-tlb.txt", levels);
+    fit_three("drawn-no-tlb.txt");
     ck_assert_uint_eq(levels[1].shape.bytes, 4352 * KIB);
 }
 
@@ -148,8 +143,7 @@ TEST(a_level_that_neighbours_use_may_be_as_large_as_it_is, .loops = 2)
 {
     static const char *const names[] = {"zen3-neighbours.txt", "zen3-neighbours-most.txt"};
     static const uint64_t least_kib[] = {256, 170}; /* a third, where they stream */
-    struct cache_level_fit levels[CACHE_LEVELS_MAX];
-    fit_three(names[_i], levels);
+    fit_three(names[_i]);
     ck_assert_uint_eq(levels[0].shape.bytes, 32 * KIB);
     ck_assert_uint_ge(levels[1].shape.bytes, least_kib[_i] * KIB);
     ck_assert_uint_le(levels[1].low_bytes, 512 * KIB);

@@ -17,6 +17,15 @@ header, fortran, fixtures, example = sys.argv[1:]
 NEHALEM = os.path.join(fixtures, "nehalem-2-nodes.json")
 
 
+def refused(call, kind=servet.Error):
+    """The error that the call ends with."""
+    try:
+        answer = call()
+    except kind as error:
+        return error
+    raise AssertionError(f"{answer} where an error was expected")
+
+
 def complete():
     """Every function of the header is in both modules, with as many arguments."""
     with open(header, encoding="utf-8") as file:
@@ -66,12 +75,7 @@ def answers():
         order = machine.rank_order([0, 8, 1, 9])
         assert sorted(order) == [0, 1, 2, 3]
         assert machine.rank_order([0, 1], [[0, 1], [1, 0]]) == [0, 1]
-    try:
-        machine.measured
-    except ValueError:
-        pass
-    else:
-        raise AssertionError("a closed profile answers")
+    refused(lambda: machine.measured, ValueError)  # it is closed
     with servet.Profile(os.path.join(fixtures, "every-field.json")) as machine:
         assert machine.memory_quality(machine.pus[0]).origin == "measured"
         gpu, = machine.devices_near(3)
@@ -94,12 +98,8 @@ def placing():
         assert machine.map(3, allowed=[4, 5, 6], communication=True) and set(sum(machine.map(2, taken=[0]), [])) & {0} == set()
         assert 1 <= len(machine.workers_worth(0).pus) <= 8
         for threads in (0, [1, 0]):  # as servet-map -t 0
-            try:
-                placed = machine.map(2, threads)
-            except servet.Error as error:
-                assert "expected at least 1" in error.strerror, error
-            else:
-                raise AssertionError(f"{threads} threads are placed on {placed}")
+            error = refused(lambda: machine.map(2, threads))
+            assert "expected at least 1" in error.strerror, error
 
 
 def refusals():
@@ -107,19 +107,11 @@ def refusals():
     machine.close()
     assert repr(machine) == "<servet.Profile, closed>", machine
     for path, code, word in ((fixtures + "/none.json", errno.ENOENT, "none.json"), (header, errno.EINVAL, "not JSON")):
-        try:
-            servet.Profile(path)
-        except servet.Error as error:
-            assert error.errno == code and word in error.strerror, error
-        else:
-            raise AssertionError(f"{path} was opened")
-    try:
-        servet._call("of_a_later_release")
-    except servet.Error as error:
-        text = f"libservet {servet.version()} has no servet_of_a_later_release(), which servet.py {servet._VERSION} asks for"
-        assert error.strerror == text, error
-    else:
-        raise AssertionError("a function that is not there was called")
+        error = refused(lambda: servet.Profile(path))
+        assert error.errno == code and word in error.strerror, error
+    error = refused(lambda: servet._call("of_a_later_release"))
+    text = f"libservet {servet.version()} has no servet_of_a_later_release(), which servet.py {servet._VERSION} asks for"
+    assert error.strerror == text, error
 
 
 def example_runs():

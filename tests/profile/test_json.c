@@ -59,107 +59,100 @@ static const struct refusal {
     const char *from, *to, *says;
 } refusals[] =
     {
-        {"\"servet_profile\": 1", "\"servet_profile\": 2",
+        {"'servet_profile': 1", "'servet_profile': 2",
          "$.servet_profile: found 2, expected version 1"},
-        {"\"servet_profile\": 1,", "", "$.servet_profile: missing, expected the version"},
-        {"\"size_bytes\": 32768", "\"size_bytes\": \"32K\"",
+        {"'servet_profile': 1,", "", "$.servet_profile: missing, expected the version"},
+        {"'size_bytes': 32768", "'size_bytes': '32K'",
          "$.node_classes[0].caches[0].size_bytes: found \"32K\", expected an integer"},
-        {"\"size_bytes\": 262144", "\"size_bytes\": 0",
+        {"'size_bytes': 262144", "'size_bytes': 0",
          "$.node_classes[0].caches[1].size_bytes: found 0, expected"},
-        {"\"size_bytes\": 262144", "\"size_bytes\": -5",
+        {"'size_bytes': 262144", "'size_bytes': -5",
          "caches[1].size_bytes: found -5, expected an integer from 0"},
-        {"\"size_bytes\": 262144", "\"size_bytes\": 262144, \"size_low_bytes\": 262145",
+        {"'size_bytes': 262144", "'size_bytes': 262144, 'size_low_bytes': 262145",
          "$.node_classes[0].caches[1].size_low_bytes: found 262145, expected an integer from 1 to "
          "262144"},
-        {"\"size_bytes\": 262144", "\"size_bytes\": 262144, \"size_low_bytes\": 1",
+        {"'size_bytes': 262144", "'size_bytes': 262144, 'size_low_bytes': 1",
          "$.node_classes[0].caches[1].size_high_bytes: found 0, expected an integer from 262144"},
-        {"\"size_bytes\": 262144", "\"size_bytes\": 262144, \"size_high_bytes\": 262144",
+        {"'size_bytes': 262144", "'size_bytes': 262144, 'size_high_bytes': 262144",
          "$.node_classes[0].caches[1].size_low_bytes: found 0, expected an integer from 1 to "
          "262144"},
-        {"\"size_bytes\": 262144,", "",
+        {"'size_bytes': 262144,", "",
          "$.node_classes[0].caches[1].size_bytes: missing, expected an integer"},
-        {"\"level\": 2", "\"level\": 0", "$.node_classes[0].caches[1].level: found 0"},
-        {"\"level\": 3", "\"level\": 1",
+        {"'level': 2", "'level': 0", "$.node_classes[0].caches[1].level: found 0"},
+        {"'level': 3", "'level': 1",
          "$.node_classes[0].caches[2].level: expected caches in ascending order"},
-        {"\"pus\": \"0-7\"", "\"pus\": \"7-0\"",
+        {"'pus': '0-7'", "'pus': '7-0'",
          "$.node_classes[0].pus: found \"7-0\", expected a list such as"},
-        {"\"pus\": \"0-7\"", "\"pus\": \"0-99999999\"",
+        {"'pus': '0-7'", "'pus': '0-99999999'",
          "$.node_classes[0].pus: found \"0-99999999\", expected a list"},
-        {"\"pus\": \"0-7\"", "\"pus\": \"\"", "$.node_classes[0].pus: found no PU"},
-        {"\"pus\": \"0-7\"", "\"pus\": \"0-6\"",
-         "packages.groups[1]: found 7, expected only numbers that"},
-        {"\"0,2\", \"1,3\"", "\"0,2\", \"2,3\"",
+        {"'pus': '0-7'", "'pus': ''", "$.node_classes[0].pus: found no PU"},
+        {"'pus': '0-7'", "'pus': '0-6'", "packages.groups[1]: found 7, expected only numbers that"},
+        {"'0,2', '1,3'", "'0,2', '2,3'",
          "caches[2].sharing.groups[1]: found 2, which is in group 0 too"},
-        {"\"0,2\", \"1,3\"", "\"1,3\", \"0,2\"",
+        {"'0,2', '1,3'", "'1,3', '0,2'",
          "caches[2].sharing.groups[1]: expected groups in the order"},
-        {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 3]]",
+        {"'5,7']", "'5,7'], 'pairs': [[3, 3]]",
          "caches[2].sharing.pairs[0]: found [3, 3], expected the lower"},
-        {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 8]]",
+        {"'5,7']", "'5,7'], 'pairs': [[3, 8]]",
          "caches[2].sharing.pairs[0]: found [3, 8], expected only"},
-        {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 4], [0, 1]]",
+        {"'5,7']", "'5,7'], 'pairs': [[3, 4], [0, 1]]",
          "sharing.pairs[1]: expected pairs in ascending order"},
-        {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3]]",
+        {"'5,7']", "'5,7'], 'pairs': [[3]]",
          "sharing.pairs[0]: found an array, expected a pair such as [0, 5]"},
-        {"\"origin\": \"quoted\"", "\"origin\": \"guessed\"",
+        {"'origin': 'quoted'", "'origin': 'guessed'",
          "quality.origin: found \"guessed\", expected \"declared\""},
-        {"\"measured\": true", "\"measured\": 1",
+        {"'measured': true", "'measured': 1",
          "$.measurement.measured: found 1, expected true or false"},
         {"1.2e-05", "-1.2e-05",
          "communication.layers[0].seconds: found -1.2e-05, expected a number"},
         {"1.2e-05", "0", "layers[0].seconds: found 0, expected a finite, positive number"},
-        {"\"bytes_per_s\": 6000000000", "\"bytes_per_s\": null",
+        {"'bytes_per_s': 6000000000", "'bytes_per_s': null",
          "memory.levels[0].bytes_per_s: found null, expected a"},
-        {"\"count\": 2", "\"count\": 3",
-         "$.nodes[0].count: found 3, expected an integer from 2 to 2"},
+        {"'count': 2", "'count': 3", "$.nodes[0].count: found 3, expected an integer from 2 to 2"},
         {"node[1-2]", "node[2-1]", "$.nodes[0].names: expected host names such as"},
-        {"\"class_index\": 0", "\"class_index\": 1",
+        {"'class_index': 0", "'class_index': 1",
          "$.nodes[0].class_index: found 1, expected an integer from 0 to 0"},
-        {"[\"0-1\"]", "[\"0-2\"]", "$.network.layers[0].members.groups[0]: found 2, expected only"},
-        {"\"message_bytes\": 32768", "\"message_bytes\": 1.5",
+        {"['0-1']", "['0-2']", "$.network.layers[0].members.groups[0]: found 2, expected only"},
+        {"'message_bytes': 32768", "'message_bytes': 1.5",
          "message_bytes: found 1.5, expected an integer"},
-        {"\"host\": {", "\"host\": [{", ":5:"},
-        {"\"host\": {\"name\": \"node1\",", "\"host\": {",
-         "$.host.name: missing, expected a string"},
-        {"\"level\": 2", "\"level\": 1, \"level\": 2", "duplicate object key"},
-        {"\"collisions\"", "\"col\\nlisions\"",
+        {"'host': {", "'host': [{", ":5:"},
+        {"'host': {'name': 'node1',", "'host': {", "$.host.name: missing, expected a string"},
+        {"'level': 2", "'level': 1, 'level': 2", "duplicate object key"},
+        {"'collisions'", "'col\\nlisions'",
          "memory.levels[0].collisions: missing, expected an object"},
-        {"\"servet_profile\": 1", "\"servet_profile\": 0",
+        {"'servet_profile': 1", "'servet_profile': 0",
          "$.servet_profile: found 0, expected version 1"},
 },
   full_refusals[] = {
       /* A piece beside itself: what one of a kind cannot break. */
-      {"\"caches\": [",
-       "\"caches\": [{\"level\": 1, \"size_bytes\": 1, \"pus\": \"9\", \"sharing\": {}, "
-       "\"quality\": "
-       "{\"origin\": \"measured\"}}, ",
+      {"'caches': [",
+       "'caches': [{'level': 1, 'size_bytes': 1, 'pus': '9', 'sharing': {}, 'quality': {'origin': "
+       "'measured'}}, ",
        "$.node_classes[0].caches[1]: found a PU that another cache of this level holds"},
-      {"\"cache_curve\": [", "\"cache_curve\": [{\"bytes\": 12, \"seconds_per_access\": 1}, ",
+      {"'cache_curve': [", "'cache_curve': [{'bytes': 12, 'seconds_per_access': 1}, ",
        "$.node_classes[0].cache_curve[1].bytes: found 12, expected an integer from 13"},
-      {"\"layers\": [",
-       "\"layers\": [{\"seconds\": 1, \"members\": {}, \"quality\": {\"origin\": \"measured\"}}, ",
+      {"'layers': [",
+       "'layers': [{'seconds': 1, 'members': {}, 'quality': {'origin': 'measured'}}, ",
        "communication.layers[1].seconds: expected layers from the lowest latency to the highest"},
-      {"\"levels\": [",
-       "\"levels\": [{\"bytes_per_s\": 7, \"collisions\": {}, \"quality\": {\"origin\": "
-       "\"measured\"}}, ",
+      {"'levels': [",
+       "'levels': [{'bytes_per_s': 7, 'collisions': {}, 'quality': {'origin': 'measured'}}, ",
        "memory.levels[1].bytes_per_s: expected levels from the lowest bandwidth to the highest"},
-      {"\"curve\": [", "\"curve\": [{\"bytes\": 1, \"seconds\": 1}, ",
+      {"'curve': [", "'curve': [{'bytes': 1, 'seconds': 1}, ",
        "curve[1].bytes: found 0, expected an integer from 2"},
-      {"\"numa_access\": [",
-       "\"numa_access\": [{\"pus\": \"0-3\", \"node\": 0, \"quality\": {\"origin\": "
-       "\"measured\"}}, ",
+      {"'numa_access': [",
+       "'numa_access': [{'pus': '0-3', 'node': 0, 'quality': {'origin': 'measured'}}, ",
        "numa_access[1]: expected an order by lowest PU"},
-      {"\"node\": 2", "\"node\": 1",
+      {"'node': 2", "'node': 1",
        "numa_access[1].node: expected the number of one of the class's NUMA nodes"},
-      {"\"node\": 2, \"to_device", "\"node\": 1, \"to_device",
+      {"'node': 2, 'to_device", "'node': 1, 'to_device",
        "devices[0].transfers[0].node: expected the number of one of the class's NUMA nodes"},
-      {"\"transfers\": [",
-       "\"transfers\": [{\"node\": 2, \"to_device_bytes_per_s\": 1, \"from_device_bytes_per_s\": "
-       "1, "
-       "\"seconds\": 1, \"quality\": {\"origin\": \"measured\"}}, ",
+      {"'transfers': [",
+       "'transfers': [{'node': 2, 'to_device_bytes_per_s': 1, 'from_device_bytes_per_s': 1, "
+       "'seconds': 1, 'quality': {'origin': 'measured'}}, ",
        "devices[0].transfers[1].node: found 2, expected an integer from 3"},
-      {"\"to_device_bytes_per_s\": 26500000000", "\"to_device_bytes_per_s\": 0",
+      {"'to_device_bytes_per_s': 26500000000", "'to_device_bytes_per_s': 0",
        "devices[0].transfers[0].to_device_bytes_per_s: found 0, expected"},
-      {"\"numa\": [", "\"numa\": [{\"os_index\": 1, \"pus\": \"\"}, ",
+      {"'numa': [", "'numa': [{'os_index': 1, 'pus': ''}, ",
        "numa[1].os_index: found 0, expected an integer from 2"},
 };
 
@@ -170,7 +163,8 @@ TEST(bad_input_is_refused_with_place_finding_and_expectation,
 {
     bool full = _i >= SHORT;
     const struct refusal *r = full ? &full_refusals[_i - SHORT] : &refusals[_i];
-    char *good = read_text(full ? EVERY_FIELD : NEHALEM), *bad = replaced(good, r->from, r->to);
+    char *good = read_text(full ? EVERY_FIELD : NEHALEM),
+         *bad = replaced(good, quoted(r->from), quoted(r->to));
     struct servet_profile *profile = NULL;
     struct servet_error error = {""};
     int rc = profile_parse(bad, strlen(bad), "some/file.json", &profile, &error);
@@ -227,12 +221,11 @@ TEST(strings_bring_no_control_characters)
 
 TEST(worse_memory_levels_must_collide_in_the_milder_ones)
 {
-    static const char milder[] =
-        "\"quality\": {\"origin\": \"quoted\"}}, {\"bytes_per_s\": 7e9, \"collisions\": "
-        "{\"groups\": [\"0-3\"]}, \"quality\": {\"origin\": \"quoted\"}}\n        ]\n      },";
-    char *good = read_text(NEHALEM);
-    char *bad =
-        replaced(good, "\"quality\": {\"origin\": \"quoted\"}}\n        ]\n      },", milder);
+    static const char end[] = "'quality': {'origin': 'quoted'}}\n        ]\n      },",
+                      milder[] = "'quality': {'origin': 'quoted'}}, {'bytes_per_s': 7e9, "
+                                 "'collisions': {'groups': ['0-3']}, "
+                                 "'quality': {'origin': 'quoted'}}\n        ]\n      },";
+    char *bad = replaced(read_text(NEHALEM), quoted(end), quoted(milder));
     struct servet_profile *profile;
     struct servet_error error = {""};
     ck_assert_int_eq(profile_parse(bad, strlen(bad), "f", &profile, &error), -EINVAL);

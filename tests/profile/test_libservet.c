@@ -315,22 +315,19 @@ TEST(figures_say_how_sure_they_are)
 TEST(a_lesser_core_has_its_own_bandwidth)
 {
     servet_profile *p = opened(scratch_file(
-        "kinds.json",
-        "{\"servet_profile\": 1, \"host\": {\"name\": \"h\"}, \"measurement\": {\"measured\": "
-        "true}, "
-        "\"node_classes\": [{\"pus\": \"0-3\", \"caches\": [], \"kinds\": [{\"efficiency\": 1, "
-        "\"pus\": \"0-1\"}, {\"efficiency\": 0, \"pus\": \"2-3\"}], \"numa\": [{\"os_index\": 0, "
-        "\"pus\": \"0-3\"}], \"memory\": {\"reference_bytes_per_s\": 20e9, \"quality\": "
-        "{\"origin\": \"measured\", \"repetitions\": 9}, \"levels\": [{\"bytes_per_s\": 7e9, "
-        "\"collisions\": {\"groups\": [\"2-3\"]}, \"quality\": {\"origin\": \"measured\"}}, "
-        "{\"bytes_per_s\": 16e9, \"collisions\": {\"groups\": [\"0,2-3\"]}, \"quality\": "
-        "{\"origin\": \"measured\"}}]}, "
-        "\"numa_access\": [{\"pus\": \"0-1\", \"node\": 0, \"seconds_per_access\": 1e-7, "
-        "\"bytes_per_s\": 19e9, \"quality\": {\"origin\": \"measured\"}}, {\"pus\": \"2-3\", "
-        "\"node\": 0, \"seconds_per_access\": 1e-7, \"bytes_per_s\": 12e9, \"quality\": "
-        "{\"origin\": "
-        "\"measured\", \"repetitions\": 4}}], \"communication\": {\"layers\": []}}], \"nodes\": "
-        "[{\"names\": \"h\", \"count\": 1, \"class_index\": 0}]}"));
+        "kinds.json", "%s",
+        quoted(
+            "{'servet_profile': 1, 'host': {'name': 'h'}, 'measurement': {'measured': true}, "
+            "'node_classes': [{'pus': '0-3', 'caches': [], 'kinds': [{'efficiency': 1, 'pus': "
+            "'0-1'}, {'efficiency': 0, 'pus': '2-3'}], 'numa': [{'os_index': 0, 'pus': '0-3'}], "
+            "'memory': {'reference_bytes_per_s': 20e9, 'quality': {'origin': 'measured', "
+            "'repetitions': 9}, 'levels': [{'bytes_per_s': 7e9, 'collisions': {'groups': ['2-3']}, "
+            "'quality': {'origin': 'measured'}}, {'bytes_per_s': 16e9, 'collisions': {'groups': "
+            "['0,2-3']}, 'quality': {'origin': 'measured'}}]}, 'numa_access': [{'pus': '0-1', "
+            "'node': 0, 'seconds_per_access': 1e-7, 'bytes_per_s': 19e9, 'quality': {'origin': "
+            "'measured'}}, {'pus': '2-3', 'node': 0, 'seconds_per_access': 1e-7, 'bytes_per_s': "
+            "12e9, 'quality': {'origin': 'measured', 'repetitions': 4}}], 'communication': "
+            "{'layers': []}}], 'nodes': [{'names': 'h', 'count': 1, 'class_index': 0}]}")));
     struct servet_quality q;
     ck_assert_double_eq(servet_memory_bandwidth(p, 1, 1), 20e9);
     ck_assert_double_eq(servet_memory_bandwidth(p, 2, 1), 12e9);
@@ -349,17 +346,14 @@ TEST(a_lesser_core_has_its_own_bandwidth)
 TEST(a_partial_profile_gives_no_declared_figure_as_a_measured_one)
 {
     servet_profile *p = opened(scratch_file(
-        "partial.json",
-        "{\"servet_profile\": 1, \"host\": {\"name\": \"h\"}, \"measurement\": {\"measured\": true,"
-        " \"conditions\": {\"budget\": \"used up\"}}, \"node_classes\": [{\"pus\": \"0-1\", "
-        "\"caches\": "
-        "[{\"level\": 1, \"size_bytes\": 32768, \"sharing\": {\"groups\": [\"0-1\"]}, \"quality\": "
-        "{\"origin\": \"measured\", \"repetitions\": 3}}], \"memory\": {\"quality\": {\"origin\": "
-        "\"declared\"}, \"levels\": []}, \"communication\": {\"layers\": [{\"seconds\": 1, "
-        "\"members\": "
-        "{\"groups\": [\"0-1\"]}, \"quality\": {\"origin\": \"declared\"}}]}}], \"nodes\": "
-        "[{\"names\": "
-        "\"h\", \"count\": 1, \"class_index\": 0}]}"));
+        "partial.json", "%s",
+        quoted("{'servet_profile': 1, 'host': {'name': 'h'}, 'measurement': {'measured': true, "
+               "'conditions': {'budget': 'used up'}}, 'node_classes': [{'pus': '0-1', 'caches': "
+               "[{'level': 1, 'size_bytes': 32768, 'sharing': {'groups': ['0-1']}, 'quality': "
+               "{'origin': 'measured', 'repetitions': 3}}], 'memory': {'quality': {'origin': "
+               "'declared'}, 'levels': []}, 'communication': {'layers': [{'seconds': 1, 'members': "
+               "{'groups': ['0-1']}, 'quality': {'origin': 'declared'}}]}}], 'nodes': [{'names': "
+               "'h', 'count': 1, 'class_index': 0}]}")));
     struct servet_quality q;
     ck_assert_double_eq(servet_message_seconds(p, 0, 1, 8), 0);
     ck_assert_int_eq(servet_message_layer(p, 0, 1), 0); /* the order is known */

@@ -55,7 +55,7 @@ static const char *refusal(const char *text, struct reading *out)
 {
     static struct servet_error error;
     FREED struct profile_json *values;
-    FREED char *copy = strdup(text);
+    char *copy = quoted(text);
     struct profile_loader loader = {.file = "f", .error = &error};
     *out = (struct reading){0};
     error.text[0] = '\0';
@@ -69,31 +69,28 @@ static const char *refusal(const char *text, struct reading *out)
 TEST(an_absent_field_takes_its_value)
 {
     struct reading reading;
-    ck_assert_str_eq(refusal("{\"table\": 3, \"cups\": 2, \"spoons\": 0}", &reading), "");
+    ck_assert_str_eq(refusal("{'table': 3, 'cups': 2, 'spoons': 0}", &reading), "");
     ck_assert_double_lt(reading.litres, 0);
     ck_assert_uint_eq(reading.drink, 2);
-    ck_assert_str_eq(refusal("{\"table\": 3, \"cups\": 9, \"spoons\": 0, \"drink\": \"coffee\","
-                             "\"litres\": 0.5}",
-                             &reading),
-                     "");
+    ck_assert_str_eq(
+        refusal("{'table': 3, 'cups': 9, 'spoons': 0, 'drink': 'coffee','litres': 0.5}", &reading),
+        "");
     ck_assert_uint_eq(reading.drink, 1);
 }
 
 static const struct {
     const char *text, *refusal;
 } out_of_range[] = {
-    {"{\"table\": 3, \"cups\": 1, \"spoons\": 0}",
-     "$.cups: found 1, expected an integer from 2 to 9"},
-    {"{\"table\": 3, \"cups\": 10, \"spoons\": 0}",
-     "$.cups: found 10, expected an integer from 2 to 9"},
-    {"{\"table\": 3, \"cups\": 2, \"spoons\": 0, \"litres\": 4.5}",
+    {"{'table': 3, 'cups': 1, 'spoons': 0}", "$.cups: found 1, expected an integer from 2 to 9"},
+    {"{'table': 3, 'cups': 10, 'spoons': 0}", "$.cups: found 10, expected an integer from 2 to 9"},
+    {"{'table': 3, 'cups': 2, 'spoons': 0, 'litres': 4.5}",
      "$.litres: found 4.5, expected a number from 0.5 to 4"},
-    {"{\"table\": 3, \"cups\": 2, \"spoons\": 0, \"drink\": \"milk\"}",
+    {"{'table': 3, 'cups': 2, 'spoons': 0, 'drink': 'milk'}",
      "f: $.drink: found \"milk\", expected \"tea\", \"coffee\" or \"water\""},
-    {"{\"table\": 3, \"cups\": 2, \"spoons\": 0, \"forks\": 1}",
+    {"{'table': 3, 'cups': 2, 'spoons': 0, 'forks': 1}",
      "f: $.forks: unknown field, expected one of a reading"},
-    {"{\"table\": 3, \"cups\": 2}", "f: $.spoons: missing, expected an integer"},
-    {"{\"table\": 4}",
+    {"{'table': 3, 'cups': 2}", "f: $.spoons: missing, expected an integer"},
+    {"{'table': 4}",
      "f: $.table: found 4, expected version 3, the latest that servet " SERVET_VERSION
      " understands"},
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does every figure of a profile say whether it was measured or inferred, how often, and how far the measurements lay apart?
 
-usage: every_figure.py SERVET-PROBE-SIMULATED MACHINES, or every_figure.py PROFILE.json… to list what lacks it in profiles that are there
+usage: every_figure.py SERVET-PROBE-SIMULATED MACHINES
 """
 import json
 import os
@@ -86,14 +86,8 @@ def probe(command, machines, folder):
 
 
 def main():
-    if len(sys.argv) == 3 and os.path.isdir(sys.argv[2]):
-        with tempfile.TemporaryDirectory() as folder:
-            results = [check(profile, name) for profile, name in probe(sys.argv[1], sys.argv[2], folder)]
-    else:
-        results = []
-        for path in sys.argv[1:]:
-            with open(path, encoding="utf-8") as file:
-                results.append(check(json.load(file), path))
+    with tempfile.TemporaryDirectory() as folder:
+        results = [check(profile, name) for profile, name in probe(sys.argv[1], sys.argv[2], folder)]
     sys.exit(0 if all(results) else 1)
 
 
