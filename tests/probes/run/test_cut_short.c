@@ -28,24 +28,36 @@ static const struct probe_run one_by_one = {.probes = PROBE_MEMORY, .one_by_one 
 typedef int copy_function(struct machine *, const struct machine_copy *, const uint32_t *, size_t,
                           double *);
 
-/* A run whose copies are made so. */
-static const struct servet_profile *run_with(copy_function *copies, struct probe_run run)
+/* What is found of the memory of a machine whose copies are made so; it declares so many levels. */
+static const struct servet_profile *profile;
+static const struct profile_memory *memory;
+static size_t declared_levels;
+
+static void run_with(const char *name, copy_function *copies, struct probe_run run)
 {
+    open_machine_of(name);
     replace_operations()->copy = copies;
-    return run_probes(run);
+    declared_levels = machine.declared->classes[0].memory.level_count;
+    ck_assert_uint_gt(declared_levels, 0);
+    profile = run_probes(run);
+    memory = &profile->classes[0].memory;
+}
+
+/* So many levels, of this origin. */
+static void expect_levels(size_t count, enum profile_origin origin)
+{
+    ck_assert_uint_eq(memory->level_count, count);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_int_eq(memory->levels[i].quality.origin, origin);
+    }
 }
 
 TEST(what_one_pu_gets_stays_and_declared_levels_are_not_taken_for_none)
 {
-    open_machine_of("two-packages");
-    const size_t declared = machine.declared->classes[0].memory.level_count;
-    ck_assert_uint_gt(declared, 0);
-    const struct servet_profile *profile =
-        run_with(copy_alone, (struct probe_run){.probes = PROBE_MEMORY, .budget_s = 100});
-    const struct profile_class *node_class = &profile->classes[0];
-    ck_assert_double_gt(node_class->memory.reference_bytes_per_s, 0);
-    ck_assert_uint_eq(node_class->memory.level_count, declared);
-    ck_assert_int_eq(node_class->memory.levels[0].quality.origin, PROFILE_DECLARED);
+    run_with("two-packages", copy_alone,
+             (struct probe_run){.probes = PROBE_MEMORY, .budget_s = 100});
+    ck_assert_double_gt(memory->reference_bytes_per_s, 0);
+    expect_levels(declared_levels, PROFILE_DECLARED);
 }
 
 /* The PUs of so many copies of so many workers do not run at the same time. */
@@ -64,17 +76,11 @@ COPY(copy_apart)
 
 TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone, .loops = 2)
 {
-    open_machine_of("two-packages");
     apart_yet = _i ? SIZE_MAX : 3;
-    const struct servet_profile *profile =
-        run_with(copy_apart, (struct probe_run){.probes = PROBE_MEMORY});
-    const struct profile_memory *memory = &profile->classes[0].memory;
+    run_with("two-packages", copy_apart, (struct probe_run){.probes = PROBE_MEMORY});
     ck_assert_double_gt(memory->reference_bytes_per_s, 0);
     ck_assert_uint_gt(memory->level_count, 0);
-    for (size_t i = 0; i < memory->level_count; i++) {
-        ck_assert_int_eq(memory->levels[i].quality.origin,
-                         _i ? PROFILE_DECLARED : PROFILE_MEASURED);
-    }
+    expect_levels(memory->level_count, _i ? PROFILE_DECLARED : PROFILE_MEASURED);
     ck_assert_int_eq(memory->pair_rate_count == 0, _i);
     /* what one PU gets is known all the same */
     ck_assert_uint_gt(memory->kernel_count, 0);
@@ -95,8 +101,8 @@ TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone,
 TEST(one_pu_lacks_nothing_that_two_would_have)
 {
     open_machine_of("sets/one-pu");
-    const struct servet_profile *profile =
-        run_with(copy_apart, (struct probe_run){.probes = PROBE_ALL, .budget_s = 0.001});
+    replace_operations()->copy = copy_apart;
+    profile = run_probes((struct probe_run){.probes = PROBE_ALL, .budget_s = 0.001});
     const char *budget = profile_condition(profile, "budget");
     ck_assert_ptr_nonnull(budget);
     ck_assert_msg(strstr(budget, "cache") && !strstr(budget, "sharing") &&
@@ -109,18 +115,11 @@ TEST(one_pu_lacks_nothing_that_two_would_have)
 TEST(sets_that_never_ran_at_the_same_time_do_not_lack_domains, .loops = 3)
 {
     const bool meet = _i < 2;
-    open_machine_of("sets/links-of-three");
-    const size_t declared = machine.declared->classes[0].memory.level_count;
     apart_from = 3;
     apart_yet = _i == 0 ? 0 : _i == 1 ? 3 : SIZE_MAX; /* never, a few times, always */
-    const struct servet_profile *profile = run_with(copy_apart, one_by_one);
+    run_with("sets/links-of-three", copy_apart, one_by_one);
     apart_from = 2;
-    const struct profile_memory *memory = &profile->classes[0].memory;
-    ck_assert_uint_eq(memory->level_count, meet ? 1 : declared);
-    for (size_t i = 0; i < memory->level_count; i++) {
-        ck_assert_int_eq(memory->levels[i].quality.origin,
-                         meet ? PROFILE_MEASURED : PROFILE_DECLARED);
-    }
+    expect_levels(meet ? 1 : declared_levels, meet ? PROFILE_MEASURED : PROFILE_DECLARED);
     ck_assert_uint_gt(memory->pair_rate_count, 0);
     const char *note = memory->quality.note;
     ck_assert(meet == !(note && strstr(note, "sets of PUs not all measured: other tasks")));
@@ -141,16 +140,13 @@ COPY(copy_until)
 /* Domains found before the time was over stay, and unmeasured ones are reported as such. */
 TEST(domains_that_were_found_before_the_time_was_over_stay)
 {
-    open_machine_of("sets/links-of-three");
     copies_left = SIZE_MAX;
-    run_with(copy_until, in_time);
+    run_with("sets/links-of-three", copy_until, in_time);
     const size_t all = SIZE_MAX - copies_left;
     bool found = false, found_and_more_to_ask = false;
     for (size_t left = 0; left < all; left++) {
-        open_machine_of("sets/links-of-three");
         copies_left = left;
-        const struct servet_profile *profile = run_with(copy_until, in_time);
-        const struct profile_memory *memory = &profile->classes[0].memory;
+        run_with("sets/links-of-three", copy_until, in_time);
         const char *note = memory->quality.note;
         const bool here = memory->levels[0].quality.origin == PROFILE_MEASURED;
         const bool said = note && strstr(note, "sets of PUs not all measured: the budget");
@@ -167,10 +163,8 @@ TEST(a_level_without_a_figure_takes_none_from_others)
     counted_from = 2;
     size_t all = SIZE_MAX, without = 0;
     for (size_t left = SIZE_MAX; left > 0; left = left > all ? all - 1 : left - 1) {
-        open_machine_of("sets/nested-links");
         copies_left = left;
-        const struct servet_profile *profile = run_with(copy_until, in_time);
-        const struct profile_memory *memory = &profile->classes[0].memory;
+        run_with("sets/nested-links", copy_until, in_time);
         all = left == SIZE_MAX ? left - copies_left : all;
         for (size_t i = 0; i < memory->level_count; i++) {
             const struct profile_memory_level *level = &memory->levels[i];
@@ -193,12 +187,10 @@ TEST(a_level_without_a_figure_takes_none_from_others)
 /* The curve of a domain that pairs show ends before the workers that never met. */
 TEST(a_curve_ends_where_its_workers_never_ran_at_the_same_time)
 {
-    open_machine_of("two-packages");
     apart_from = 3;
     apart_yet = SIZE_MAX;
-    const struct servet_profile *profile = run_with(copy_apart, one_by_one);
+    run_with("two-packages", copy_apart, one_by_one);
     apart_from = 2;
-    const struct profile_memory *memory = &profile->classes[0].memory;
     size_t measured = 0;
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
@@ -224,12 +216,10 @@ COPY(copy_once_disturbed)
 
 TEST(one_disturbed_pair_does_not_speak_for_all_that_there_was_no_time_for)
 {
-    open_machine_of("two-packages");
-    const struct servet_profile *profile =
-        run_with(copy_once_disturbed, (struct probe_run){.probes = PROBE_MEMORY, .budget_s = 0.5});
+    run_with("two-packages", copy_once_disturbed,
+             (struct probe_run){.probes = PROBE_MEMORY, .budget_s = 0.5});
     const char *budget = profile_condition(profile, "budget");
     ck_assert(budget && strstr(budget, "cut short: memory"));
-    const struct profile_memory *memory = &profile->classes[0].memory;
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
         ck_assert(level->quality.origin == PROFILE_DECLARED ||
@@ -267,12 +257,12 @@ COPY(no_time)
 
 TEST(a_budget_in_which_nothing_could_be_measured_says_so)
 {
-    struct servet_profile *profile;
+    struct servet_profile *none;
     struct servet_error error = {.text = ""};
     open_machine_of("two-packages");
     replace_operations()->copy = no_time;
     ck_assert_int_eq(
-        try_probes((struct probe_run){.probes = PROBE_MEMORY, .budget_s = 7}, &profile, &error),
+        try_probes((struct probe_run){.probes = PROBE_MEMORY, .budget_s = 7}, &none, &error),
         -ETIME);
     ck_assert_str_eq(error.text, "nothing could be measured in 7 s; expected a larger --budget");
 }
@@ -286,7 +276,7 @@ EXCHANGE(no_message)
 static void said_without_time_for_mpi(bool messages, int expected, char *text, size_t size)
 {
     const struct probe_run run = {.probes = PROBE_MESSAGE, .budget_s = 0.001, .mpi = true};
-    struct servet_profile *profile;
+    struct servet_profile *none;
     struct servet_error error = {.text = ""};
     FILE *file = tmpfile();
     const int shown = dup(STDERR_FILENO);
@@ -296,7 +286,7 @@ static void said_without_time_for_mpi(bool messages, int expected, char *text, s
     machine.name = "native";
     fflush(stderr);
     dup2(fileno(file), STDERR_FILENO);
-    const int rc = try_probes(run, &profile, &error);
+    const int rc = try_probes(run, &none, &error);
     fflush(stderr);
     dup2(shown, STDERR_FILENO);
     close(shown);
@@ -331,10 +321,9 @@ TEST(in_a_hurry_arrays_are_of_the_last_level_and_never_without)
 TEST(a_run_in_a_hurry_copies_small_arrays_and_says_so, .loops = 2)
 {
     const bool hurried = _i == 1;
-    open_machine_of("epyc-7402");
     most_copied = 0;
-    const struct servet_profile *profile = run_with(
-        copy_noting, (struct probe_run){.probes = PROBE_MEMORY, .budget_s = hurried ? 0.5 : 1e4});
+    run_with("epyc-7402", copy_noting,
+             (struct probe_run){.probes = PROBE_MEMORY, .budget_s = hurried ? 0.5 : 1e4});
     const struct probe asked = {.machine = &machine, .hurried = hurried};
     ck_assert_uint_eq(most_copied, probe_memory_bytes(&asked, 16u << 20));
     const char *budget = profile_condition(profile, "budget");
