@@ -2,6 +2,7 @@
  * be had? */
 #include "probes/memory/memory.h"
 #include "tests/base/runner.h"
+#include "tests/base/within.h"
 #include "tests/probes/open_fixture.h"
 
 #define TRANSFER(node, to, from, seconds)                                                          \
@@ -42,11 +43,9 @@ static void assert_row(const struct profile_transfer *row, uint32_t node, double
                        double seconds)
 {
     ck_assert_uint_eq(row->node, node);
-    ck_assert_msg(fabs(row->to_device_bytes_per_s / to - 1) < 0.06, "to the device: %g",
-                  row->to_device_bytes_per_s);
-    ck_assert_msg(fabs(row->from_device_bytes_per_s / from - 1) < 0.06, "from the device: %g",
-                  row->from_device_bytes_per_s);
-    ck_assert_msg(fabs(row->seconds / seconds - 1) < 0.06, "%g s", row->seconds);
+    assert_within(row->to_device_bytes_per_s, to, 0.06);
+    assert_within(row->from_device_bytes_per_s, from, 0.06);
+    assert_within(row->seconds, seconds, 0.06);
     ck_assert_int_eq(row->quality.origin, PROFILE_MEASURED);
     ck_assert_uint_eq(row->quality.repetitions, MACHINE_TRANSFER_ROUNDS);
     ck_assert(row->quality.spread > 0);

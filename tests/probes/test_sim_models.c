@@ -8,7 +8,9 @@
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 
 /* Seconds of a load, as described below. */
-static const double l1_s = 1e-9, l2_s = 1e-8, memory_s = 1e-7;
+#define L1_S 1e-9
+#define L2_S 1e-8
+#define MEMORY_S 1e-7
 
 #define MACHINE(fields, caches, more) "'pus': '0-1', " fields "'caches': [" caches "]" more
 #define CONTIGUOUS "'page_mapping': 'contiguous', "
@@ -42,26 +44,48 @@ static void assert_near(double seconds, double expected)
     ck_assert_double_eq_tol(seconds, expected, 0.05 * expected);
 }
 
-TEST(a_load_takes_the_time_of_the_level_that_has_it)
-{
-    const char *text = MACHINE(CONTIGUOUS, L1("") POLICY("lru"), "");
-    assert_near(load(text, 16 * KIB), l1_s);
-    assert_near(load(text, 64 * KIB), l2_s);
-    assert_near(load(text, 1 * MIB), memory_s);
-}
+#define TWO_LEVELS(policy) MACHINE(CONTIGUOUS, L1("") POLICY(policy), "")
+#define PAGES(mapping, fields)                                                                     \
+    MACHINE("'page_mapping': '" mapping "', ", L1("") L2(", 'policy': 'lru'" fields), "")
+#define NOISY(noise) MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", 'noise': {" noise "}")
+#define NEIGHBOUR NOISY("'neighbour_probability': 1, 'neighbour_lines': 0.3")
 
-/* A cycle an eighth larger than the cache: LRU keeps nothing of it. */
-TEST(policies_keep_more_or_less_of_a_cycle_that_does_not_fit)
+static const struct {
+    const char *machine;
+    size_t kib;
+    double least_s, most_s;
+} loads[] = {
+    /* A load takes the time of the level that has it. */
+    {TWO_LEVELS("lru"), 16, 0.95 * L1_S, 1.05 * L1_S},
+    {TWO_LEVELS("lru"), 64, 0.95 * L2_S, 1.05 * L2_S},
+    {TWO_LEVELS("lru"), 1024, 0.95 * MEMORY_S, 1.05 * MEMORY_S},
+    /* A cycle an eighth larger than the cache: LRU keeps nothing of it, other policies some. */
+    {TWO_LEVELS("lru"), 72, 0.95 * MEMORY_S, 1.05 * MEMORY_S},
+    {TWO_LEVELS("random"), 72, 0, 0.8 * MEMORY_S},
+    {TWO_LEVELS("aged"), 72, 0, 0.9 * MEMORY_S},
+    {TWO_LEVELS("adaptive"), 72, 0, 0.6 * MEMORY_S},
+    /* 64 KiB do not hold it, victims of 16 beside them do. */
+    {PAGES("contiguous", ", 'inclusion': 'victim'"), 72, 0, 0.3 * MEMORY_S},
+    /* 64 KiB in 64 KiB of a few ways: whether pages fall on one another. A hash does not give
+     * every set as many lines. */
+    {PAGES("random", ""), 64, 1.5 * L2_S, MEMORY_S},
+    {MACHINE("'page_mapping': 'random', 'page_bytes': 65536, ", L1("") POLICY("lru"), ""), 64, 0,
+     1.1 * L2_S},
+    {PAGES("coloured", ""), 64, 0, 1.1 * L2_S},
+    {PAGES("contiguous", ""), 64, 0, 1.1 * L2_S},
+    {PAGES("random", ", 'indexing': 'virtual'"), 64, 0, 1.1 * L2_S},
+    {PAGES("contiguous", ", 'slices': 4"), 64, 1.2 * L2_S, 0.8 * MEMORY_S},
+    /* Others fill the last level, or a busy sibling the first. */
+    {NEIGHBOUR, 60, 1.2 * L2_S, MEMORY_S},
+    {NEIGHBOUR, 12, 0.95 * L1_S, 1.05 * L1_S},
+    {NOISY("'sibling_probability': 1, 'sibling_lines': 0.3"), 15, 1.2 * L1_S, MEMORY_S},
+};
+
+TEST(each_model_changes_what_a_load_takes, .loops = sizeof loads / sizeof *loads)
 {
-    const size_t bytes = 72 * KIB;
-    double lru = load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), bytes);
-    double random = load(MACHINE(CONTIGUOUS, L1("") POLICY("random"), ""), bytes);
-    double aged = load(MACHINE(CONTIGUOUS, L1("") POLICY("aged"), ""), bytes);
-    double adaptive = load(MACHINE(CONTIGUOUS, L1("") POLICY("adaptive"), ""), bytes);
-    assert_near(lru, memory_s);
-    ck_assert_double_lt(random, 0.8 * lru);
-    ck_assert_double_lt(aged, 0.9 * lru);
-    ck_assert_double_lt(adaptive, 0.6 * lru);
+    const double seconds = load(loads[_i].machine, loads[_i].kib * KIB);
+    ck_assert_double_ge(seconds, loads[_i].least_s);
+    ck_assert_double_le(seconds, loads[_i].most_s);
 }
 
 static struct sim_cache cache_of(uint32_t ways, uint32_t sets, enum sim_policy policy)
@@ -176,16 +200,6 @@ TEST(random_evicts_any_line)
     ck_assert_msg(mean > 6.5 && mean < 9.5, "outlasts %g lines, not 8", mean);
 }
 
-TEST(a_cache_of_victims_adds_to_the_level_before_it)
-{
-    const size_t bytes = 72 * KIB; /* 64 KiB do not hold it, 16 and 64 do */
-    double filled = load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), bytes);
-    double victim =
-        load(MACHINE(CONTIGUOUS, L1("") L2(", 'policy': 'lru', 'inclusion': 'victim'"), ""), bytes);
-    ck_assert_double_gt(filled, 0.5 * memory_s);
-    ck_assert_double_lt(victim, 0.3 * memory_s);
-}
-
 /* 72 KiB in an LRU cache of 64: it evicts every line before it is asked for again, also from the
  * level before it, which would keep a part on its own. */
 TEST(an_inclusive_cache_takes_lines_from_the_level_before)
@@ -214,31 +228,9 @@ static double together(const char *text)
 
 TEST(those_who_share_a_cache_disturb_one_another)
 {
-    assert_near(together(MACHINE(CONTIGUOUS, L1("") L2(", 'policy': 'lru'" SHARED), "")), memory_s);
+    assert_near(together(MACHINE(CONTIGUOUS, L1("") L2(", 'policy': 'lru'" SHARED), "")), MEMORY_S);
     ck_assert_double_lt(together(MACHINE(CONTIGUOUS, L1("") L2(", 'policy': 'lru'"), "")),
-                        1.1 * l2_s);
-}
-
-/* 64 KiB in 64 KiB of a few ways: whether pages fall on one another. */
-TEST(pages_fall_where_the_mapping_says)
-{
-    const size_t bytes = 64 * KIB;
-#define BIG(fields) L1("") L2(", 'policy': 'lru'" fields)
-    double random = load(MACHINE("'page_mapping': 'random', ", BIG(""), ""), bytes);
-    double large =
-        load(MACHINE("'page_mapping': 'random', 'page_bytes': 65536, ", BIG(""), ""), bytes);
-    double coloured = load(MACHINE("'page_mapping': 'coloured', ", BIG(""), ""), bytes);
-    double contiguous = load(MACHINE(CONTIGUOUS, BIG(""), ""), bytes);
-    double virtual = load(MACHINE("'page_mapping': 'random', ", BIG(", 'indexing': 'virtual'"), ""),
-                          bytes);
-    double sliced = load(MACHINE(CONTIGUOUS, BIG(", 'slices': 4"), ""), bytes);
-    ck_assert_double_gt(random, 1.5 * l2_s);
-    ck_assert_double_lt(large, 1.1 * l2_s);
-    ck_assert_double_lt(coloured, 1.1 * l2_s);
-    ck_assert_double_lt(contiguous, 1.1 * l2_s);
-    ck_assert_double_lt(virtual, 1.1 * l2_s);
-    ck_assert_double_gt(sliced, 1.2 * l2_s); /* a hash does not give every set as many lines */
-    ck_assert_double_lt(sliced, 0.8 * memory_s);
+                        1.1 * L2_S);
 }
 
 /* A hash of 64 KiB in 64 KiB depends on their place; a seed is a place. The order of visits, which
@@ -246,7 +238,7 @@ TEST(pages_fall_where_the_mapping_says)
 TEST(pages_side_by_side_lie_where_the_seed_says)
 {
     struct machine_traversal what = {.bytes = 64 * KIB};
-    open_machine_with(1, "%s", MACHINE(CONTIGUOUS, BIG(", 'slices': 4"), ""));
+    open_machine_with(1, "%s", PAGES("contiguous", ", 'slices': 4"));
     const double here = chase(what);
     ck_assert_double_eq(chase(what), here);
     unsigned elsewhere = 0;
@@ -265,14 +257,13 @@ TEST(huge_pages_spare_the_cache_and_the_tlb)
     struct machine_traversal what = {.bytes = 64 * KIB};
     double ordinary = chase(what);
     what.pages = MACHINE_PAGES_HUGE;
-    assert_near(chase(what), l2_s);
-    ck_assert_double_gt(ordinary, l2_s + 5e-8 * 0.5);
+    assert_near(chase(what), L2_S);
+    ck_assert_double_gt(ordinary, L2_S + 5e-8 * 0.5);
     const char *tlb =
         MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
                 ", 'tlbs': [{'entries': 8, 'seconds': 2e-9}, {'entries': 12, 'seconds': 5e-8}]");
-    assert_near(load(tlb, 16 * KIB), l1_s);
-    ck_assert_double_gt(load(tlb, 40 * KIB),
-                        load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), 40 * KIB) + 1e-10);
+    assert_near(load(tlb, 16 * KIB), L1_S);
+    ck_assert_double_gt(load(tlb, 40 * KIB), load(TWO_LEVELS("lru"), 40 * KIB) + 1e-10);
     ck_assert_double_lt(load(tlb, 40 * KIB), load(tlb, 64 * KIB) - 1e-8);
 }
 
@@ -282,7 +273,7 @@ TEST(huge_pages_may_be_larger_than_any_colour_is_apart)
     open_machine_with(
         1, MACHINE("'huge_page_bytes': 536870912, 'page_mapping': 'coloured', ", L1(""), ""));
     assert_near(chase((struct machine_traversal){.bytes = 8 * KIB, .pages = MACHINE_PAGES_HUGE}),
-                l1_s);
+                L1_S);
 }
 
 /* Four lines of four pages that an L1 of four ways and a TLB of eight entries both hold. */
@@ -292,7 +283,7 @@ TEST(a_tlb_counts_the_pages_that_are_visited)
         1, "%s",
         MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", 'tlbs': [{'entries': 8, 'seconds': 5e-8}]"));
     assert_near(chase((struct machine_traversal){.bytes = 64 * KIB, .stride_bytes = 16 * KIB}),
-                l1_s);
+                L1_S);
 }
 
 /* Four loads to a page, of which one can miss the TLB. */
@@ -303,7 +294,7 @@ TEST(a_stride_misses_the_tlb_once_in_a_page)
         MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", 'tlbs': [{'entries': 8, 'seconds': 4e-8}]"));
     assert_near(chase((struct machine_traversal){
                     .bytes = 64 * KIB, .stride_bytes = 1024, .order = MACHINE_STRIDE}),
-                l2_s + 1e-8);
+                L2_S + 1e-8);
 }
 
 TEST(a_prefetcher_follows_strides_but_no_chase)
@@ -312,28 +303,22 @@ TEST(a_prefetcher_follows_strides_but_no_chase)
         .bytes = 1 * MIB, .stride_bytes = 1024, .order = MACHINE_STRIDE};
     open_machine_with(
         1, "%s", MACHINE(CONTIGUOUS "'prefetched_stride_bytes': 1024, ", L1("") POLICY("lru"), ""));
-    ck_assert_double_lt(chase(what), 0.5 * memory_s);
+    ck_assert_double_lt(chase(what), 0.5 * MEMORY_S);
     what.stride_bytes = 2048;
-    assert_near(chase(what), memory_s);
+    assert_near(chase(what), MEMORY_S);
     what.stride_bytes = 1024;
     what.order = MACHINE_CHASE;
-    assert_near(chase(what), memory_s);
+    assert_near(chase(what), MEMORY_S);
 }
 
-TEST(noise_is_what_is_described)
+TEST(outliers_are_as_many_and_as_far_as_is_described)
 {
-#define NOISY(noise) MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", 'noise': {" noise "}")
-    ck_assert_double_gt(load(NOISY("'neighbour_probability': 1, 'neighbour_lines': 0.3"), 60 * KIB),
-                        1.2 * l2_s);
-    assert_near(load(NOISY("'neighbour_probability': 1, 'neighbour_lines': 0.3"), 12 * KIB), l1_s);
-    ck_assert_double_gt(load(NOISY("'sibling_probability': 1, 'sibling_lines': 0.3"), 15 * KIB),
-                        1.2 * l1_s);
     open_machine_with(1, "%s", NOISY("'outlier_probability': 0.2, 'outlier_factor': 4"));
     size_t outliers = 0, trials = 200;
     for (size_t i = 0; i < trials; i++) {
         double seconds = chase((struct machine_traversal){.bytes = 4 * KIB});
-        ck_assert(seconds > 0.99 * l1_s && seconds < 4.01 * l1_s);
-        outliers += seconds > 1.01 * l1_s;
+        ck_assert(seconds > 0.99 * L1_S && seconds < 4.01 * L1_S);
+        outliers += seconds > 1.01 * L1_S;
     }
     ck_assert_msg(outliers > trials / 10 && outliers < trials * 3 / 10, "%zu outliers of %zu",
                   outliers, trials);

@@ -84,12 +84,4 @@ TEST(how_often_a_quota_ran_out)
     ck_assert_double_eq(profile_quota_throttled(scratch_folder()), 8);
 }
 
-TEST(workers_that_fit_into_a_quota)
-{
-    ck_assert_uint_eq(profile_quota_workers(0), 0);
-    ck_assert_uint_eq(profile_quota_workers(0.25), 1);
-    ck_assert_uint_eq(profile_quota_workers(1.999), 2);
-    ck_assert_uint_eq(profile_quota_workers(7.5), 7);
-}
-
 TESTS(.seconds = 20)

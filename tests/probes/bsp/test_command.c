@@ -1,6 +1,7 @@
 /* Does servet-probe --bsp measure real supersteps, and add them to the profile that is there? */
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
+#include "tests/base/within.h"
 #include "tests/profile/fixture.h"
 
 #define PROFILE scratch_path("profile.json")
@@ -16,12 +17,6 @@ static void probe_described(const char *description, const char *options)
     struct run run =
         run_command(SERVET_PROBE_SIMULATED " %s -q -o %s --bsp %s", description, PROFILE, options);
     ck_assert_msg(run.status == 0, "%s: %d, %s", options, run.status, run.err);
-}
-
-static void assert_within(const char *what, uint32_t p, double found, double expected, double part)
-{
-    ck_assert_msg(found > (1 - part) * expected && found < (1 + part) * expected,
-                  "%s of %u: %g, expected %g within %g %%", what, p, found, expected, 100 * part);
 }
 
 /* Every fourth h: beside much other work each visit waits until both processors run. */
@@ -107,13 +102,12 @@ TEST(links_and_costs_of_cartesius_give_the_published_table)
     ck_assert_uint_eq(found->bsp_count, truth->bsp_count);
     for (size_t i = 0; i < truth->bsp_count; i++) {
         const struct profile_bsp *is = &found->bsp[i], *was = &truth->bsp[i];
-        const uint32_t p = is->processors;
-        ck_assert_uint_eq(p, was->processors);
-        assert_within("r", p, is->r_flop_per_s, was->r_flop_per_s, r_near);
-        assert_within("g", p, is->g_flops, was->g_flops, g_near);
-        assert_within("T(0)", p, is->t0_flops, was->t0_flops, p == 3 ? t0_of_3_near : t0_near);
+        ck_assert_uint_eq(is->processors, was->processors);
+        assert_within(is->r_flop_per_s, was->r_flop_per_s, r_near);
+        assert_within(is->g_flops, was->g_flops, g_near);
+        assert_within(is->t0_flops, was->t0_flops, is->processors == 3 ? t0_of_3_near : t0_near);
         if (was->l_flops > 0) {
-            assert_within("l", p, is->l_flops, was->l_flops, l_near);
+            assert_within(is->l_flops, was->l_flops, l_near);
             compared++;
         }
         ck_assert_uint_eq(is->bend_h, 0);
@@ -135,9 +129,9 @@ TEST(costs_of_cartesius_foretell_l_of_gemini)
     probe_described(GEMINI, "--p 24");
     struct servet_profile *found = loaded(PROFILE);
     ck_assert_uint_eq(found->bsp_count, 1);
-    assert_within("r", 24, found->bsp[0].r_flop_per_s, 2.3e9, r_near);
-    assert_within("g", 24, found->bsp[0].g_flops, 309, 0.05);
-    assert_within("l", 24, found->bsp[0].l_flops, 46224, 0.10);
+    assert_within(found->bsp[0].r_flop_per_s, 2.3e9, r_near);
+    assert_within(found->bsp[0].g_flops, 309, 0.05);
+    assert_within(found->bsp[0].l_flops, 46224, 0.10);
 }
 
 TEST(a_step_of_one_measures_every_h)
