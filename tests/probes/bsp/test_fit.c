@@ -64,15 +64,6 @@ TEST(least_squares_is_where_both_derivatives_vanish, .loops = 2)
     ck_assert_double_lt(fabs(by_l), 1e-12 * size);
 }
 
-TEST(noise_of_some_percent_leaves_g_and_l_within_five, .loops = 2)
-{
-    for (uint64_t seed = 1; seed <= 50; seed++) {
-        make(STEP, (struct bsp_line){455, 132618}, 0.02, seed);
-        assert_within(fitted().g, 455, 0.05);
-        assert_within(fitted().l, 132618, 0.05);
-    }
-}
-
 static void bend(uint32_t from_h, double g, double l, double noise)
 {
     struct random random = {11};

@@ -8,7 +8,7 @@ enum { TAG = 1 };
 
 struct edges {
     int west, east, south, north; /* ranks or MPI_PROC_NULL */
-    double *out, *in;             /* one column */
+    MPI_Datatype column, row;
 };
 
 static int rank_at(const struct field *f, long i, long j)
@@ -17,19 +17,7 @@ static int rank_at(const struct field *f, long i, long j)
     return outside ? MPI_PROC_NULL : (int)(j * (long)f->n + i);
 }
 
-static void column(const struct field *f, double *array, size_t x, double *packed, int out)
-{
-    for (size_t y = 0; y < f->y; y++) {
-        double *at = &array[(y + f->halo_y) * f->stride + x];
-        if (out) {
-            packed[y] = *at;
-        } else {
-            *at = packed[y];
-        }
-    }
-}
-
-/* One edge goes to a neighbour while another comes in: ranks, and columns or rows of the array. */
+/* One edge goes to a neighbour while another comes in: ranks, and where they begin in the array. */
 struct passage {
     int to;
     size_t sent;
@@ -37,33 +25,23 @@ struct passage {
     size_t received;
 };
 
-static void exchange_columns(const struct field *f, double *array, const struct edges *e,
-                             struct passage p)
+static void pass(double *array, MPI_Datatype edge, struct passage p)
 {
-    column(f, array, p.sent, e->out, 1);
-    MPI_Sendrecv(e->out, (int)f->y, MPI_DOUBLE, p.to, TAG, e->in, (int)f->y, MPI_DOUBLE, p.from,
-                 TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (p.from != MPI_PROC_NULL) {
-        column(f, array, p.received, e->in, 0);
-    }
-}
-
-static void exchange_rows(const struct field *f, double *array, struct passage p)
-{
-    MPI_Sendrecv(&array[p.sent * f->stride + f->halo_x], (int)f->x, MPI_DOUBLE, p.to, TAG,
-                 &array[p.received * f->stride + f->halo_x], (int)f->x, MPI_DOUBLE, p.from, TAG,
+    MPI_Sendrecv(&array[p.sent], 1, edge, p.to, TAG, &array[p.received], 1, edge, p.from, TAG,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void exchange(const struct field *f, double *array, const struct edges *e)
 {
+    const size_t top = f->halo_y * f->stride, left = f->halo_x;
     if (f->n > 1) {
-        exchange_columns(f, array, e, (struct passage){e->west, 1, e->east, f->x + 1});
-        exchange_columns(f, array, e, (struct passage){e->east, f->x, e->west, 0});
+        pass(array, e->column, (struct passage){e->west, top + 1, e->east, top + f->x + 1});
+        pass(array, e->column, (struct passage){e->east, top + f->x, e->west, top});
     }
     if (f->m > 1) {
-        exchange_rows(f, array, (struct passage){e->south, 1, e->north, f->y + 1});
-        exchange_rows(f, array, (struct passage){e->north, f->y, e->south, 0});
+        pass(array, e->row,
+             (struct passage){e->south, f->stride + left, e->north, (f->y + 1) * f->stride + left});
+        pass(array, e->row, (struct passage){e->north, f->y * f->stride + left, e->south, left});
     }
 }
 
@@ -105,12 +83,14 @@ int main(int argc, char **argv)
     f.y = f.problem_y / f.m;
     make_field(&f);
     long i = (long)f.i, j = (long)f.j;
-    struct edges edges = {rank_at(&f, i - 1, j),        rank_at(&f, i + 1, j),
-                          rank_at(&f, i, j - 1),        rank_at(&f, i, j + 1),
-                          malloc(f.y * sizeof(double)), malloc(f.y * sizeof(double))};
-    if (!edges.out || !edges.in) {
-        stop("out of memory");
-    }
+    struct edges edges = {.west = rank_at(&f, i - 1, j),
+                          .east = rank_at(&f, i + 1, j),
+                          .south = rank_at(&f, i, j - 1),
+                          .north = rank_at(&f, i, j + 1)};
+    MPI_Type_vector((int)f.y, 1, (int)f.stride, MPI_DOUBLE, &edges.column);
+    MPI_Type_contiguous((int)f.x, MPI_DOUBLE, &edges.row);
+    MPI_Type_commit(&edges.column);
+    MPI_Type_commit(&edges.row);
     exchange(&f, f.now, &edges);
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
@@ -120,8 +100,8 @@ int main(int argc, char **argv)
         swap(&f);
     }
     report(&f, "plain", MPI_Wtime() - start, arguments.iterations);
-    free(edges.out);
-    free(edges.in);
+    MPI_Type_free(&edges.column);
+    MPI_Type_free(&edges.row);
     free(f.now);
     free(f.next);
     MPI_Finalize();
