@@ -110,12 +110,19 @@ static inline const struct servet_profile *run_probes(struct probe_run run)
     return profile;
 }
 
-/* '0-3', '4-7', …: groups of `size` PUs each. */
-static inline const char *groups_of(size_t pus, size_t size)
+/* "0-3 4-7 …" where `between` is " ": groups of `size` PUs each, of fewer PUs one. */
+static inline const char *blocks_of(size_t pus, size_t size, const char *between)
 {
-    char *text = kept(calloc(pus / size, 32));
-    for (size_t pu = 0, used = 0; pu < pus; pu += size) {
-        used += (size_t)sprintf(text + used, "%s'%zu-%zu'", pu ? ", " : "", pu, pu + size - 1);
+    const char *text = "";
+    for (size_t first = 0; first < pus; first += size) {
+        text = formatted("%s%s%zu-%zu", text, first ? between : "", first,
+                         first + (pus < size ? pus : size) - 1);
     }
     return text;
+}
+
+/* The same in a description: '0-3', '4-7', … */
+static inline const char *groups_of(size_t pus, size_t size)
+{
+    return formatted("'%s'", blocks_of(pus, size, "', '"));
 }

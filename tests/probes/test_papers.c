@@ -129,25 +129,13 @@ TEST(no_pair_of_private_caches_looks_shared)
     ck_assert_uint_eq(found.levels[0].undecided, 0);
 }
 
-/* "0-3 4-7" … */
-static char *blocks(size_t pus, size_t size)
-{
-    char *text = kept(strdup(groups_of(pus, size))), *to = text;
-    for (const char *from = text; *from; from++) {
-        if (!strchr("',", *from)) {
-            *to++ = *from;
-        }
-    }
-    *to = '\0';
-    return text;
-}
-
 /* 2012 paper, Section 4.4: the same memory access overheads as in the nodes of Finis Terrae, one
  * latency. */
 TEST(the_superdome)
 {
     open_machine_of("superdome");
-    expect_memory(9 << 20, (const char *const[]){blocks(128, 4), blocks(128, 8), NULL});
+    expect_memory(9 << 20,
+                  (const char *const[]){blocks_of(128, 4, " "), blocks_of(128, 8, " "), NULL});
     expect_layers(16 << 10, (const char *const[]){"0-127", NULL}, 1);
 }
 

@@ -31,21 +31,10 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
     return 0;
 }
 
-/* Groups of so many PUs one behind the other. */
-static struct profile_relation neighbours(size_t pus, size_t size)
-{
-    const char *lists = "";
-    for (size_t first = 0; first < pus; first += size) {
-        lists = formatted("%s%s%zu-%zu", lists, first ? " " : "", first,
-                          first + (pus < size ? pus : size) - 1);
-    }
-    return relation_of(lists);
-}
-
 static struct profile_class *packages_of(size_t pus, size_t size)
 {
     struct servet_profile *profile = kept(profile_topology_new());
-    profile->classes[0].packages = neighbours(pus, size);
+    profile->classes[0].packages = relation_of(blocks_of(pus, size, " "));
     return &profile->classes[0];
 }
 
@@ -145,7 +134,7 @@ TEST(exhaustive_measures_every_pair)
 TEST(a_pair_is_of_its_closest_class)
 {
     struct profile_class *class = packages_of(8, 4);
-    class->cores = neighbours(8, 2);
+    class->cores = relation_of(blocks_of(8, 2, " "));
     FREED_BY(probe_sampling_free) struct sampling sampling = sampling_of(8, class);
     ck_assert_uint_eq(sampling.presumed_count, 3);
     ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 0, 1)], 0);
