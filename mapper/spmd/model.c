@@ -218,10 +218,26 @@ static struct spmd_choice of_tile(const struct spmd_planner *p)
     return choice;
 }
 
+/* The last of the curve that fits. False: none does. */
+static bool choose_of_curve(const struct spmd_planner *p, struct spmd_choice *out)
+{
+    const uint64_t cores = p->options.cores;
+    size_t count;
+    FREED struct spmd_choice *curve = spmd_curve(p, cores ? cores : p->allowed.count, &count);
+    while (count-- > 0) {
+        const struct spmd_times *times = &curve[count].times;
+        if (cores ? times->cores == cores : times->kept) {
+            *out = curve[count];
+            return true;
+        }
+    }
+    return false;
+}
+
 struct spmd_choice spmd_choose(const struct spmd_planner *p)
 {
     const struct spmd_options *o = &p->options;
-    size_t count;
+    struct spmd_choice choice;
     if (o->tile_x) {
         return of_tile(p);
     }
@@ -229,12 +245,8 @@ struct spmd_choice spmd_choose(const struct spmd_planner *p)
         cli_usage("--cores: expected at most %zu (the PUs of the profile), got %llu",
                   p->allowed.count, (ull)o->cores);
     }
-    FREED struct spmd_choice *curve = spmd_curve(p, o->cores ? o->cores : p->allowed.count, &count);
-    while (count-- > 0) {
-        const struct spmd_times *times = &curve[count].times;
-        if (o->cores ? times->cores == o->cores : times->kept) {
-            return curve[count];
-        }
+    if (choose_of_curve(p, &choice)) {
+        return choice;
     }
     if (o->cores) {
         cli_usage("--cores: expected a number of processes whose grid divides the problem of %llu "

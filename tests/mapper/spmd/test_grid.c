@@ -130,13 +130,15 @@ TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links,
     }
 }
 
-/* The ranks of its plan. */
+/* The ranks of its plan, until the next one. */
 static const json_t *ranks_of(const struct spmd_planner *p, const struct spmd_grid *grid)
 {
+    static json_t *root;
     const char *path = scratch_path("plan");
     const struct spmd_times times = {0};
     spmd_plan_save(p, &times, grid, path);
-    json_t *root = json_load_file(path, 0, NULL);
+    json_decref(root);
+    root = json_load_file(path, 0, NULL);
     ck_assert_ptr_nonnull(root);
     return json_object_get(root, "ranks");
 }
@@ -154,8 +156,8 @@ TEST(the_tasks_of_a_plan_are_the_tile_by_priority)
         const struct spmd_stencil *s = &p.options.problem.stencil;
         struct spmd_grid grid = mapped(&p, 3, 5);
         size_t rank, b;
-        const json_t *of_rank, *box;
-        json_array_foreach(ranks_of(&p, &grid), rank, of_rank)
+        const json_t *ranks = ranks_of(&p, &grid), *of_rank, *box;
+        json_array_foreach(ranks, rank, of_rank)
         {
             unsigned char seen[10][20] = {{0}};
             json_int_t last = 1;
@@ -189,8 +191,8 @@ TEST(messages_over_slow_links_are_posted_first)
     struct spmd_planner p = planned(FIXTURES "/spmd-dell.json", NULL, "2d5", 8500, 4000);
     struct spmd_grid grid = mapped(&p, 4, 4);
     size_t mixed = 0, rank, i;
-    const json_t *of_rank, *message;
-    json_array_foreach(ranks_of(&p, &grid), rank, of_rank)
+    const json_t *ranks = ranks_of(&p, &grid), *of_rank, *message;
+    json_array_foreach(ranks, rank, of_rank)
     {
         const json_t *messages = json_object_get(of_rank, "messages");
         json_int_t before = SPMD_LAYERS;

@@ -12,8 +12,10 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifdef __i386__
 #define FIRST_SPAWN "2.2"
