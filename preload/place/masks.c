@@ -53,9 +53,9 @@ bool pin_process_thread_is_gone(const struct pin_thread *thread)
 }
 
 /* Gives a thread of ours, NULL: the main thread, the mask of `to`, if it runs and still has that of
- * `from`. The lock is held. A thread that waits
- * by sched_yield() beside another one is not moved by the kernel when it is set free. Beside the
- * main thread, which mostly waits for it, it does not stand in the way. */
+ * `from`. The lock is held. A thread that waits by sched_yield() beside another one is not moved by
+ * the kernel when it is set free. Beside the main thread, which mostly waits for it, it does not
+ * stand in the way. */
 static bool replace_mask(const struct pin_thread *thread, int32_t from, int32_t to)
 {
     static struct profile_mask now;

@@ -476,9 +476,11 @@ size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted)
 
 size_t pin_pools_threads(const struct pin_pools *pools)
 {
-    bool several;
-    const size_t rest = count_rest(pools, &several);
-    return pools->team == PIN_POOLS ? rest : rest + pools->pool[pools->team].threads;
+    size_t threads = 0;
+    for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
+        threads += pools->pool[pool].threads;
+    }
+    return threads;
 }
 
 void pin_pools_avoid(struct pin_pools *pools, const struct profile_mask *pus)
